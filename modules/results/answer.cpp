@@ -12,10 +12,6 @@
 namespace rnnlab {
 namespace {
 
-const GroupResult& baseline_of(const Comparison& comparison) {
-  return *std::ranges::find(comparison.groups, comparison.baseline, &GroupResult::label);
-}
-
 // Returns " (95 % interval 3.10 to 3.80)"; "" without an interval.
 std::string in_words(const std::optional<double>& low, const std::optional<double>& high) {
   return low && high ? fmt::format(" (95 % interval {:.3g} to {:.3g})", *low, *high) : "";
@@ -25,8 +21,8 @@ std::string ratio_words(const GroupResult& group) { return in_words(group.ratio_
 
 // Returns the interval of how many times as fast the group is.
 std::string speed_words(const GroupResult& group) {
-  if (!group.ratio_low || !group.ratio_high) return "";
-  return in_words(1 / *group.ratio_high, 1 / *group.ratio_low);
+  const Speed speed = speed_of(group);
+  return in_words(speed.low, speed.high);
 }
 
 // Returns the group with the smallest ratio among those with the verdict, or among all without one; null if there is
@@ -47,35 +43,35 @@ std::string answer_of_one(const GroupResult& group) {
                      bounds, significant_digits(group.low_seconds, 4), significant_digits(group.high_seconds, 4));
 }
 
-std::string answer_without_gain(const GroupResult& group, const Comparison& comparison) {
-  const std::string part = fmt::format("the time of {}{}", comparison.baseline, ratio_words(group));
+// `rank` follows the claim that the group is faster.
+std::string ratio_sentence(const GroupResult& group, const Comparison& comparison, const std::string& rank) {
+  const std::string& baseline = comparison.baseline;
+  const std::string part =
+      fmt::format("{} takes {:.3g} of the time of {}{}", group.label, *group.ratio, baseline, ratio_words(group));
   switch (group.verdict.value_or(TimeVerdict::kNone)) {
     case TimeVerdict::kFaster:
+      return fmt::format("{} is {:.3g} times as fast as {}{}{}.", group.label, 1 / *group.ratio, baseline,
+                         speed_words(group), rank);
     case TimeVerdict::kSlower:
-      return fmt::format("{} takes {:.3g} times as long as {}{}.", group.label, *group.ratio, comparison.baseline,
+      return fmt::format("{} takes {:.3g} times as long as {}{}.", group.label, *group.ratio, baseline,
                          ratio_words(group));
     case TimeVerdict::kNoDifference:
-      return fmt::format("No difference is shown: {} takes {:.3g} of {}.", group.label, *group.ratio, part);
+      return fmt::format("No difference is shown: {}.", part);
     case TimeVerdict::kUndecided:
-      return fmt::format("Undecided: {} takes {:.3g} of {}.", group.label, *group.ratio, part);
+      return fmt::format("Undecided: {}.", part);
     case TimeVerdict::kNone:
-      return fmt::format("No verdict yet: {} takes {:.3g} of {}; a verdict needs {} processes on each side.",
-                         group.label, *group.ratio, part, kMinProcessesForVerdict);
+      return fmt::format("No verdict yet: {}; a verdict needs {} processes on each side.", part,
+                         kMinProcessesForVerdict);
   }
   RNNLAB_INVARIANT(false, "the answer does not handle this verdict");
   return "";
 }
 
-// Returns the medians of a group's metrics in its best epochs, or else in its last ones.
-MetricValues medians_of(const GroupResult& group) {
-  MetricValues medians;
-  for (const auto& [name, spread] : group.best_metrics.empty() ? group.final_metrics : group.best_metrics)
-    medians[name] = spread.median;
-  return medians;
-}
-
 // Returns which group is the best by the metric of the baseline's task; "" if fewer than two groups have the metric.
 std::string answer_of_quality(const Comparison& comparison) {
+  const auto medians_of = [](const GroupResult& group) {
+    return group.best_metrics.empty() ? final_medians(group) : best_medians(group);
+  };
   const std::string metric = own_metric(medians_of(baseline_of(comparison)));
   std::vector<std::pair<double, const GroupResult*>> values;
   for (const GroupResult& group : comparison.groups)
@@ -94,6 +90,10 @@ std::string answer_of_quality(const Comparison& comparison) {
 
 }  // namespace
 
+std::string group_sentence(const GroupResult& group, const Comparison& comparison) {
+  return group.ratio ? ratio_sentence(group, comparison, "") : answer_of_one(group);
+}
+
 std::string answer_sentence(const Comparison& comparison) {
   const GroupResult* any = fastest(comparison, std::nullopt);
   if (any == nullptr) {
@@ -101,11 +101,9 @@ std::string answer_sentence(const Comparison& comparison) {
     return quality.empty() ? answer_of_one(baseline_of(comparison)) : quality;
   }
   const GroupResult* faster = fastest(comparison, TimeVerdict::kFaster);
-  if (faster == nullptr) return answer_without_gain(*any, comparison);
   const int64_t num_compared = num_of_same_work(comparison);
   const std::string rank = num_compared > 2 ? fmt::format(", the fastest of {}", num_compared) : "";
-  return fmt::format("{} is {:.3g} times as fast as {}{}{}.", faster->label, 1 / *faster->ratio, comparison.baseline,
-                     speed_words(*faster), rank);
+  return ratio_sentence(faster == nullptr ? *any : *faster, comparison, rank);
 }
 
 }  // namespace rnnlab

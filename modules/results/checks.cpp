@@ -31,12 +31,10 @@ bool clocks_agree(double host_seconds, double device_seconds) {
 // Compares medians over the epochs that count, because one epoch may have been disturbed between the readings of the
 // two clocks.
 void check_device_clock(const RunRecord& run, Found& found) {
-  std::vector<double> host, device;
-  for (const EpochRow& row : run.rows) {
-    if (row.warmup) continue;
-    host.push_back(row.train_seconds);
-    if (row.device_seconds && std::isfinite(*row.device_seconds)) device.push_back(*row.device_seconds);
-  }
+  const std::vector<double> host = timed_seconds(run.rows);
+  std::vector<double> device;
+  for (const EpochRow& row : run.rows)
+    if (!row.warmup && row.device_seconds && std::isfinite(*row.device_seconds)) device.push_back(*row.device_seconds);
   if (!is_on_gpu(run) || host.empty()) return;
   if (device.size() < host.size()) {
     found.emplace_back(

@@ -34,11 +34,9 @@ bool belongs_to(const std::string& name, const std::string& section) {
 
 // Returns the settings of `section` that differ, because a hash only shows that some settings differ.
 std::vector<std::string> differing_settings(const RunRecord& a, const RunRecord& b, const std::string& section) {
-  std::set<std::string> names;
   if (section.empty()) return {};
-  for (const auto* config : {&a.config, &b.config})
-    for (const auto& [name, value] : *config)
-      if (belongs_to(name, section) && !is_same_setting(name, a.config, b.config)) names.insert(name);
+  std::set<std::string> names = unequal_settings(a.config, b.config);
+  std::erase_if(names, [&](const std::string& name) { return !belongs_to(name, section); });
   return {names.begin(), names.end()};
 }
 
@@ -259,9 +257,8 @@ using Hash = std::string Identity::*;
 const std::string& hash_of(const RunRecord& run, Hash hash) { return run.summary.identity.*hash; }
 
 GroupFinding describe_mismatch(const std::string& what, const RunRecord& a, const RunRecord& b, Hash hash) {
-  return {fmt::format("{}: {} in {}, {} in ", what, short_hash(hash_of(a, hash)), a.folder.string(),
-                      short_hash(hash_of(b, hash))),
-          b.folder.string(), ""};
+  return describe_difference(what, {short_hash(hash_of(a, hash)), short_hash(hash_of(b, hash))}, a.folder.string(),
+                             b.folder.string());
 }
 
 // Describes the first two runs with equal seeds and different hashes.
@@ -306,15 +303,6 @@ std::string num_epochs(const RunGroup& group) {
   for (const RunRecord* run : group.runs) counts.push_back(run->summary.epochs);
   const auto [least, most] = std::ranges::minmax(counts);
   return least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
-}
-
-void note_lengths(std::vector<GroupFinding>& notes, const RunGroup& baseline, const RunGroup& group) {
-  if (num_epochs(baseline) == num_epochs(group)) return;
-  notes.push_back(
-      {fmt::format("trained for different numbers of epochs, so their final losses and metrics are not comparable: {} "
-                   "in {}, {} in ",
-                   num_epochs(baseline), baseline.label, num_epochs(group)),
-       group.label, ""});
 }
 
 bool share_a_seed(const RunGroup& a, const RunGroup& b) {
@@ -453,22 +441,21 @@ std::vector<GroupFinding> comparability_notes(const RunGroup& baseline, const Ru
   const Environment& a = baseline.runs[0]->environment;
   const Environment& b = group.runs[0]->environment;
   std::vector<GroupFinding> notes;
-  if (seeds(baseline) != seeds(group) && share_a_seed(baseline, group))
-    notes.push_back(
-        {fmt::format(
-             "the seeds differ, so initial weights were compared only between runs of equal seeds: {} in {}, {} in ",
-             seed_list(baseline), baseline.label, seed_list(group)),
-         group.label, ""});
-  note_lengths(notes, baseline, group);
+  if (share_a_seed(baseline, group))
+    add_unequal(notes, baseline, group,
+                "the seeds differ, so initial weights were compared only between runs of equal seeds",
+                seed_list(baseline), seed_list(group));
+  add_unequal(notes, baseline, group,
+              "trained for different numbers of epochs, so their final losses and metrics are not comparable",
+              num_epochs(baseline), num_epochs(group));
   const bool first_has_gpu = !baseline.runs[0]->summary.identity.gpu_model.empty();
   const bool second_has_gpu = !group.runs[0]->summary.identity.gpu_model.empty();
   if (first_has_gpu != second_has_gpu)
     notes.push_back({"", first_has_gpu ? group.label : baseline.label,
                      fmt::format(" recorded no GPU, so whether it is the same machine as that of {} is not known",
                                  first_has_gpu ? baseline.label : group.label)});
-  add_unequal(notes, baseline, group, "CUDA", a.software.cuda, b.software.cuda);
-  add_unequal(notes, baseline, group, "cuDNN", a.software.cudnn, b.software.cudnn);
-  add_unequal(notes, baseline, group, "version of rnnlab", a.software.rnnlab, b.software.rnnlab);
+  for (const UnequalCondition& one : unequal_versions(a.software, b.software))
+    add_unequal(notes, baseline, group, one.what, one.first, one.second);
   append(notes, unequal_machines(baseline, group, OnUnequal::kNote));
   note_hashes(notes, baseline, group);
   note_unrecorded(notes, baseline, group);

@@ -94,18 +94,13 @@ void describe_metrics(const RunGroup& group, GroupResult& result) {
 
 GroupResult describe(const RunGroup& group) {
   GroupResult result;
-  result.label = group.label;
+  static_cast<GroupFacts&>(result) = facts_of(group);
   result.seeds = seeds(group);
   result.ended = ending_text(group);
   describe_metrics(group, result);
-  result.devices = num_devices(*group.runs[0]);
   result.target_time = target_time(group);
   result.baselines = group.runs[0]->summary.baselines;
-  const std::vector<EpochRow> rows = all_rows(group);
-  result.exchange_share = exchange_share(rows);
-  result.slowest_over_fastest = slowest_over_fastest(rows);
   for (const RunRecord* run : group.runs) {
-    result.folders.push_back(run->folder.string());
     add_once(result.paths, run->summary.path);
     for (const std::string& note : run->summary.path_notes) add_once(result.path_notes, note);
   }
@@ -239,7 +234,27 @@ GroupResult result_of(const RunGroup& group, const RunGroup& baseline, const std
   return result;
 }
 
+MetricValues medians_of(const std::map<std::string, MetricSpread>& spreads) {
+  MetricValues medians;
+  for (const auto& [name, spread] : spreads) medians[name] = spread.median;
+  return medians;
+}
+
 }  // namespace
+
+MetricValues final_medians(const GroupResult& group) { return medians_of(group.final_metrics); }
+MetricValues best_medians(const GroupResult& group) { return medians_of(group.best_metrics); }
+
+GroupFacts facts_of(const RunGroup& group) {
+  const std::vector<EpochRow> rows = all_rows(group);
+  GroupFacts facts{.label = group.label,
+                   .folders = {},
+                   .devices = num_devices(*group.runs[0]),
+                   .exchange_share = exchange_share(rows),
+                   .slowest_over_fastest = slowest_over_fastest(rows)};
+  for (const RunRecord* run : group.runs) facts.folders.push_back(run->folder.string());
+  return facts;
+}
 
 std::optional<TargetTime> target_time(const RunGroup& group) {
   TargetTime time;
@@ -305,14 +320,6 @@ const RunGroup* same_work_on_fewest(const RunGroup& group, const std::vector<Run
   return found;
 }
 
-std::optional<double> inverse(const std::optional<double>& value) {
-  return value ? std::optional(1 / *value) : std::nullopt;
-}
-
-std::optional<double> part(const std::optional<double>& speed_up, double devices) {
-  return speed_up ? std::optional(*speed_up / devices) : std::nullopt;
-}
-
 bool has_efficiency(const RunRecord& run, const RunRecord& reference) {
   return kind_of_device(run) != "cpu" || have_equal_threads(run, reference);
 }
@@ -328,14 +335,15 @@ std::optional<DeviceSpeed> device_speed(const RunGroup& group, const std::vector
   DeviceSpeed speed;
   speed.reference = reference->label;
   speed.reference_devices = num_devices(other);
-  speed.speed_up = 1 / *times.ratio;
-  speed.speed_up_low = inverse(times.ratio_high);
-  speed.speed_up_high = inverse(times.ratio_low);
+  const Speed whole = speed_of(times);
+  speed.speed_up = *whole.value;
+  speed.speed_up_low = whole.low;
+  speed.speed_up_high = whole.high;
   if (!has_efficiency(run, other)) return speed;
-  const double devices = static_cast<double>(num_devices(run)) / static_cast<double>(num_devices(other));
-  speed.efficiency = speed.speed_up / devices;
-  speed.efficiency_low = part(speed.speed_up_low, devices);
-  speed.efficiency_high = part(speed.speed_up_high, devices);
+  const Speed part = speed_of(times, static_cast<double>(num_devices(other)) / static_cast<double>(num_devices(run)));
+  speed.efficiency = part.value;
+  speed.efficiency_low = part.low;
+  speed.efficiency_high = part.high;
   return speed;
 }
 

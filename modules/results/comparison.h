@@ -59,20 +59,25 @@ struct TargetTime {
   RNNLAB_FIELDS(stop_at, num_runs, num_reached, seconds, low_seconds, high_seconds)
 };
 
-// The members of TimeRatio are absent for the baseline itself.
-struct GroupResult : GroupTime, TimeRatio {
+// What runs of a group have in common, in any kind of comparison.
+struct GroupFacts {
   std::string label;
   std::vector<std::string> folders;
+  int64_t devices = 1;                   // number of devices that trained a run together, one process each
+  std::optional<double> exchange_share;  // part of an epoch in the exchange without overlap with other work (median)
+  std::optional<double> slowest_over_fastest;  // slowest process of an epoch over the fastest (median)
+};
+GroupFacts facts_of(const RunGroup& group);
+
+// The members of TimeRatio are absent for the baseline itself.
+struct GroupResult : GroupFacts, GroupTime, TimeRatio {
   std::vector<int64_t> seeds;
   std::string ended;  // "complete", "interrupted", "diverged", "1 of 3 diverged"
   std::optional<LossAgreement> loss_agreement;
   std::optional<double> microseconds_per_sample;  // of training: `seconds` over the samples of an epoch
   std::optional<double> fit_seconds;              // of all epochs with their validation, the median of the runs
-  int64_t devices = 1;                            // number of devices that trained a run together, one process each
   std::optional<DeviceSpeed> device_speed;        // relative to the same work on fewer devices
-  std::optional<double> exchange_share;  // part of an epoch in the exchange without overlap with other work (median)
-  std::optional<double> slowest_over_fastest;  // slowest process of an epoch over the fastest (median)
-  bool is_other_work = false;                  // than the baseline's, by its settings, so it has no ratio of times
+  bool is_other_work = false;                     // than the baseline's, by its settings, so it has no ratio of times
   std::map<std::string, MetricSpread> final_metrics;
   // The epoch whose weights `predict` and `evaluate` use, for each run of the group, with its metrics. Both are empty
   // unless every run recorded such an epoch.
@@ -108,6 +113,19 @@ struct Comparison {
 inline int64_t num_of_same_work(const Comparison& comparison) {
   return std::ranges::count(comparison.groups, false, &GroupResult::is_other_work);
 }
+
+inline bool compares_times(const Comparison& comparison) {
+  return std::ranges::any_of(comparison.groups, [](const GroupResult& group) { return group.ratio.has_value(); });
+}
+
+inline const GroupResult& baseline_of(const Comparison& comparison) {
+  return *std::ranges::find(comparison.groups, comparison.baseline, &GroupResult::label);
+}
+
+// Returns the medians of the metrics in the last epochs, or in the best ones; none in the best epochs if they are not
+// recorded.
+MetricValues final_medians(const GroupResult& group);
+MetricValues best_medians(const GroupResult& group);
 
 // kReport: the user requested these runs together, so reasons against a fair comparison are reported, not refused.
 enum class OnDifference { kRefuse, kForce, kReport };

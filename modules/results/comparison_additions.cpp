@@ -4,17 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
+#include <ranges>
 #include <set>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/statistics.h"
 #include "base/system/json_fields.h"
-#include "base/system/terminal.h"
 #include "base/text.h"
 #include "results/comparability.h"
 #include "results/conditions.h"
@@ -62,25 +60,11 @@ void add_condition_by_seed(HeldEqual& held, const char* what, const std::vector<
   (is_equal ? held.equal : held.unequal).push_back(std::move(condition));
 }
 
-std::string program_text(const RunRecord& run) {
-  const std::string& program = other_program(run);
-  return program.empty() ? "rnnlab" : program;
-}
-
-// If all runs are of rnnlab, they do not need this condition.
-void add_programs(HeldEqual& held, const std::vector<RunRecord>& runs) {
-  const auto is_ours = [](const RunRecord& run) { return other_program(run).empty(); };
-  if (std::ranges::all_of(runs, is_ours)) return;
-  const auto is_same = [](const RunRecord& a, const RunRecord& b) { return other_program(a) == other_program(b); };
-  add_condition(held, "program", runs, program_text, is_same);
-}
-
-// Runs of one process each do not need this condition.
-void add_devices(HeldEqual& held, const std::vector<RunRecord>& runs) {
-  if (std::ranges::all_of(runs, [](const RunRecord& run) { return num_devices(run) == 1; })) return;
-  const auto text = [](const RunRecord& run) { return std::to_string(num_devices(run)); };
-  add_condition(held, "devices", runs, text,
-                [](const RunRecord& a, const RunRecord& b) { return num_devices(a) == num_devices(b); });
+// A condition that has its usual value in all runs is not listed.
+void add_unless_usual(HeldEqual& held, const char* what, const std::string& usual, const std::vector<RunRecord>& runs,
+                      const TextOf& text) {
+  if (std::ranges::all_of(runs, [&](const RunRecord& run) { return text(run) == usual; })) return;
+  add_condition(held, what, runs, text, [&](const RunRecord& a, const RunRecord& b) { return text(a) == text(b); });
 }
 
 std::string lines_of(const std::vector<HeldCondition>& conditions) {
@@ -97,8 +81,8 @@ std::string lines_of(const std::vector<HeldCondition>& conditions) {
 HeldEqual held_equal(const std::vector<RunRecord>& runs) {
   HeldEqual held;
   if (runs.empty()) return held;
-  add_programs(held, runs);
-  add_devices(held, runs);
+  add_unless_usual(held, "program", "rnnlab", runs, [](const RunRecord& run) { return program_of(run); });
+  add_unless_usual(held, "devices", "1", runs, [](const RunRecord& run) { return std::to_string(num_devices(run)); });
   add_condition_by_seed(held, "data", runs, &Identity::data_fingerprint);
   add_condition_by_seed(held, "order of the samples", runs, &Identity::order_sha256);
   add_condition_by_seed(held, "initial weights", runs, &Identity::initial_weights_sha256);
@@ -168,27 +152,18 @@ bool has_warmup(const EpochMatrices& matrices) {
                              [](const std::vector<bool>& row) { return std::ranges::count(row, true); });
 }
 
-// A number without a star ends in a space if others have a star, so that the digits are aligned.
-std::string cell_text(const Cell& cell, int digits, const char* mark) {
-  return significant_digits(cell, digits) + mark;
-}
-
 enum class Marks { kNone, kWarmup };
 
+// A number without a star ends in a space if others have a star, so that the digits are aligned.
 std::string matrix_text(const EpochMatrices& matrices, const Matrix& matrix, const std::vector<std::string>& headings,
                         int digits, Marks marks, size_t width) {
-  TextTable table;
-  table.add_column("epoch", Align::kRight);
-  for (const std::string& heading : headings) table.add_column(heading, Align::kRight);
-  for (size_t i = 0; i < matrix.size(); ++i) {
-    std::vector<std::string> cells = {fmt::format("{}", matrices.epochs[i])};
-    for (size_t j = 0; j < matrix[i].size(); ++j) {
-      const char* mark = marks == Marks::kNone ? "" : matrices.is_warmup[i][j] ? "*" : " ";
-      cells.push_back(cell_text(matrix[i][j], digits, mark));
-    }
-    table.add_row(std::move(cells));
-  }
-  return table.text_in_blocks(width);
+  ColumnList<size_t> columns = {{"epoch", [&](size_t row) { return matrices.epochs[row]; }}};
+  for (size_t group = 0; group < headings.size(); ++group)
+    columns.emplace_back(headings[group], [&, group](size_t row) {
+      const char* mark = marks == Marks::kNone ? "" : matrices.is_warmup[row][group] ? "*" : " ";
+      return significant_digits(matrix[row][group], digits) + mark;
+    });
+  return table_of(columns, std::views::iota(size_t{0}, matrix.size())).text_in_blocks(width);
 }
 
 // Returns a note such as "cpu naive: times are the geometric mean, losses the median of 5 runs, from epoch 3 on of
@@ -241,56 +216,60 @@ std::string epoch_matrices_text(const EpochMatrices& matrices, const Comparison&
 }
 
 std::string epoch_matrices_csv(const EpochMatrices& matrices, const Comparison& comparison) {
-  std::string text = csv_line(
-      {"label", "epoch", "num_runs", "is_warmup", "train_seconds", "train_loss", "forced", "warnings", "differences"});
-  for (size_t column = 0; column < matrices.labels.size(); ++column)
+  struct Place {
+    size_t group, row;
+  };
+  std::vector<Place> places;
+  for (size_t group = 0; group < matrices.labels.size(); ++group)
     for (size_t row = 0; row < matrices.epochs.size(); ++row)
-      if (matrices.num_runs[row][column] > 0)
-        text += csv_line({matrices.labels[column], fmt::format("{}", matrices.epochs[row]),
-                          fmt::format("{}", matrices.num_runs[row][column]),
-                          matrices.is_warmup[row][column] ? "1" : "0", csv_number(matrices.train_seconds[row][column]),
-                          csv_number(matrices.train_loss[row][column]), join(comparison.forced, "; "),
-                          join(texts_of(comparison.warnings), "; "), join(comparison.differences, "; ")});
-  return text;
+      if (matrices.num_runs[row][group] > 0) places.push_back({group, row});
+  const auto in = [](const auto& matrix) { return [&](const Place& place) { return matrix[place.row][place.group]; }; };
+  const ColumnList<Place> columns = {
+      {"label", [&](const Place& place) { return matrices.labels[place.group]; }},
+      {"epoch", [&](const Place& place) { return matrices.epochs[place.row]; }},
+      {"num_runs", in(matrices.num_runs)},
+      {"is_warmup", [&](const Place& place) -> bool { return matrices.is_warmup[place.row][place.group]; }},
+      {"train_seconds", in(matrices.train_seconds)},
+      {"train_loss", in(matrices.train_loss)},
+      {"forced", [&](const Place&) { return comparison.forced; }},
+      {"warnings", [&](const Place&) { return texts_of(comparison.warnings); }},
+      {"differences", [&](const Place&) { return comparison.differences; }}};
+  return csv_of(columns, places);
 }
 
 // ---- what an epoch costs ----
 
 namespace {
 
-// A column of the table of costs, with the value of a group.
-struct CostColumn {
-  const char* heading;
-  std::optional<double> (*value)(const EpochCost& cost);
-  NumberKind kind = NumberKind::kMeasure;
-};
+constexpr const char* kJoules = "J/epoch";
 
-std::optional<double> of_energy(const EpochCost& cost, double EnergyUse::*member) {
+template <double EnergyUse::*member>
+std::optional<double> of_energy(const EpochCost& cost) {
   return cost.energy ? std::optional((*cost.energy).*member) : std::nullopt;
 }
 
-constexpr const char* kJoules = "J/epoch";
+// What is known of the cost of an epoch, in the order of the columns.
+struct PartOfCost {
+  const char* heading;
+  std::optional<double> (*value)(const EpochCost& cost);
+  NumberKind kind = NumberKind::kMeasure;
 
-const CostColumn kCostColumns[] = {
-    {kJoules, [](const EpochCost& cost) { return of_energy(cost, &EnergyUse::joules); }},
-    {"J/sample", [](const EpochCost& cost) { return of_energy(cost, &EnergyUse::joules_per_sample); }},
-    {"W", [](const EpochCost& cost) { return of_energy(cost, &EnergyUse::watts); }},
+  std::optional<double> of(const GroupResult& group) const { return group.cost ? value(*group.cost) : std::nullopt; }
+};
+
+const PartOfCost kPartsOfCost[] = {
+    {kJoules, of_energy<&EnergyUse::joules>},
+    {"J/sample", of_energy<&EnergyUse::joules_per_sample>},
+    {"W", of_energy<&EnergyUse::watts>},
     {"of best rate", [](const EpochCost& cost) { return cost.share_of_best_rate; }, NumberKind::kShare},
     {"price/epoch", [](const EpochCost& cost) { return cost.price; }},
 };
 
-std::vector<double> values_of(const CostColumn& column, const Comparison& comparison) {
-  std::vector<double> values;
-  for (const GroupResult& group : comparison.groups)
-    if (const auto value = group.cost ? column.value(*group.cost) : std::nullopt) values.push_back(*value);
-  return values;
-}
-
-std::string cost_cell(const GroupResult& group, const CostColumn& column, const ColumnFormat& format) {
-  const auto value = group.cost ? column.value(*group.cost) : std::nullopt;
-  if (!value) return "-";
-  if (column.kind == NumberKind::kShare) return percent_text(value);
-  const bool is_marked = column.heading == kJoules && group.cost->energy->is_shared;
+std::string cost_cell(const GroupResult& group, const PartOfCost& part, const ColumnFormat& format) {
+  const auto value = part.of(group);
+  if (!value) return kNothing;
+  if (part.kind == NumberKind::kShare) return percent_text(value);
+  const bool is_marked = part.heading == kJoules && group.cost->energy->is_shared;
   return number_text(format, *value) + (is_marked ? "*" : "");
 }
 
@@ -305,31 +284,18 @@ bool has_shared_energy(const GroupResult& group) {
 }  // namespace
 
 TextTable cost_table(const Comparison& comparison) {
-  std::vector<CostColumn> columns;
-  std::vector<ColumnFormat> formats;
-  for (const CostColumn& column : kCostColumns) {
-    const std::vector<double> values = values_of(column, comparison);
+  ColumnList<GroupResult> columns;
+  for (const PartOfCost& part : kPartsOfCost) {
+    std::vector<double> values;
+    for (const GroupResult& group : comparison.groups)
+      if (const auto value = part.of(group)) values.push_back(*value);
     if (values.empty()) continue;
-    columns.push_back(column);
-    formats.push_back(column_format({.name = column.heading,
-                                     .heading = column.heading,
-                                     .kind = column.kind,
-                                     .role = ColumnRole::kMeasurement,
-                                     .member = {}},
-                                    values));
+    const ColumnFormat format = column_format(part.kind, part.heading, values);
+    columns.emplace_back(part.heading, [=](const GroupResult& group) { return cost_cell(group, part, format); });
   }
-  TextTable table;
-  if (columns.empty()) return table;
-  table.add_column("run", Align::kLeft);
-  for (const CostColumn& column : columns) table.add_column(column.heading, Align::kRight);
-  const std::vector<std::string> labels = short_labels(comparison);
-  for (size_t group = 0; group < comparison.groups.size(); ++group) {
-    std::vector<std::string> cells = {labels[group]};
-    for (size_t i = 0; i < columns.size(); ++i)
-      cells.push_back(cost_cell(comparison.groups[group], columns[i], formats[i]));
-    table.add_row(std::move(cells));
-  }
-  return table;
+  if (columns.empty()) return {};
+  columns.insert(columns.begin(), short_label(comparison));
+  return table_of(columns, comparison.groups);
 }
 
 std::vector<std::string> cost_legend(const Comparison& comparison) {

@@ -3,10 +3,7 @@
 
 #include <algorithm>
 
-#include "base/numbers.h"
 #include "base/system/json_fields.h"
-#include "base/system/terminal.h"
-#include "base/text.h"
 #include "results/comparison_output.h"
 
 namespace rnnlab {
@@ -23,127 +20,77 @@ std::vector<std::string> metric_names(const Comparison& comparison) {
   return names;
 }
 
-std::string header(const std::vector<std::string>& metrics) {
-  std::vector<std::string> names = {"label",      "baseline",       "seeds",        "num_processes", "num_timed_epochs",
-                                    "seconds",    "low_seconds",    "high_seconds", "ratio",         "ratio_low",
-                                    "ratio_high", "mann_whitney_p", "verdict"};
-  for (const std::string& metric : metrics) names.push_back("final_" + metric);
-  for (const char* name : {"paths",
-                           "folders",
-                           "forced",
-                           "warnings",
-                           "notes",
-                           "differences",
-                           "ended",
-                           "bounds_are_spread",
-                           "is_paired",
-                           "microseconds_per_sample",
-                           "fit_seconds",
-                           "largest_loss_difference",
-                           "devices",
-                           "speed_up",
-                           "speed_up_low",
-                           "speed_up_high",
-                           "efficiency",
-                           "efficiency_low",
-                           "efficiency_high",
-                           "exchange_share",
-                           "slowest_over_fastest",
-                           "target_reached",
-                           "target_seconds",
-                           "target_low",
-                           "target_high",
-                           "is_other_work",
-                           "other_work",
-                           "best_epochs"})
-    names.emplace_back(name);
-  for (const std::string& metric : metrics) names.push_back("best_" + metric);
-  for (const char* name :
-       {"joules", "watts", "joules_per_sample", "is_energy_of_cpu", "is_energy_shared", "share_of_best_rate", "price"})
-    names.emplace_back(name);
-  return csv_line(names);
+using Group = const GroupResult&;
+using GroupColumns = ColumnList<GroupResult>;
+
+// Adds a column for each metric: "final_valid_rmse".
+void add_metrics(GroupColumns& columns, const std::string& prefix, const std::vector<std::string>& names,
+                 MetricValues (*medians_of)(Group)) {
+  for (const std::string& name : names)
+    columns.emplace_back(prefix + name, [=](Group group) {
+      const MetricValues medians = medians_of(group);
+      return medians.contains(name) ? std::optional(medians.at(name)) : std::nullopt;
+    });
 }
 
-// Returns the fields about devices. Most runs use one device and have no speed-up.
-std::vector<std::string> device_fields(const GroupResult& group) {
-  const DeviceSpeed speed = group.device_speed.value_or(DeviceSpeed());
-  return {fmt::format("{}", group.devices),      group.device_speed ? format_shortest(speed.speed_up) : "",
-          csv_number(speed.speed_up_low),        csv_number(speed.speed_up_high),
-          csv_number(speed.efficiency),          csv_number(speed.efficiency_low),
-          csv_number(speed.efficiency_high),     csv_number(group.exchange_share),
-          csv_number(group.slowest_over_fastest)};
+void add_in_each_line(GroupColumns& columns, const std::string& name, const std::vector<std::string>& texts) {
+  columns.emplace_back(name, [texts](Group) { return texts; });
 }
 
-std::vector<std::string> metric_fields(const std::vector<std::string>& metrics,
-                                       const std::map<std::string, MetricSpread>& values) {
-  std::vector<std::string> fields;
-  for (const std::string& name : metrics) {
-    const auto value = values.find(name);
-    fields.push_back(value == values.end() ? "" : csv_number(value->second.median));
-  }
-  return fields;
+// Returns a function for a column of a part of a group that is not always there: its member, or nothing.
+template <class PartOf, class Value, class Part>
+auto of(PartOf part_of, Value Part::*member) {
+  return [=](Group group) {
+    const auto part = std::invoke(part_of, group);
+    return part ? cell_text((*part).*member) : "";
+  };
 }
 
-// Returns the fields about training.stop_at, which most runs do not have.
-std::vector<std::string> target_fields(const GroupResult& group) {
-  if (!group.target_time) return {"", "", "", ""};
-  const TargetTime& time = *group.target_time;
-  return {fmt::format("{} of {}", time.num_reached, time.num_runs), csv_number(time.seconds),
-          csv_number(time.low_seconds), csv_number(time.high_seconds)};
+std::string reached_text(Group group) {
+  const auto& time = group.target_time;
+  return time ? fmt::format("{} of {}", time->num_reached, time->num_runs) : "";
 }
 
-std::vector<std::string> cost_fields(const GroupResult& group) {
-  const EpochCost cost = group.cost.value_or(EpochCost());
-  std::vector<std::string> fields(5);
-  if (const auto& energy = cost.energy)
-    fields = {format_shortest(energy->joules), format_shortest(energy->watts),
-              format_shortest(energy->joules_per_sample), energy->is_of_cpu ? "1" : "0", energy->is_shared ? "1" : "0"};
-  fields.push_back(csv_number(cost.share_of_best_rate));
-  fields.push_back(csv_number(cost.price));
-  return fields;
-}
+std::optional<EnergyUse> energy_of(Group group) { return group.cost ? group.cost->energy : std::nullopt; }
 
-std::string line(const GroupResult& group, const Comparison& comparison, const std::vector<std::string>& metrics) {
-  std::vector<std::string> fields = {group.label,
-                                     comparison.baseline,
-                                     fmt::format("{}", fmt::join(group.seeds, " ")),
-                                     fmt::format("{}", group.num_processes),
-                                     fmt::format("{}", group.num_timed_epochs),
-                                     csv_number(group.seconds),
-                                     csv_number(group.low_seconds),
-                                     csv_number(group.high_seconds),
-                                     csv_number(group.ratio),
-                                     csv_number(group.ratio_low),
-                                     csv_number(group.ratio_high),
-                                     csv_number(group.mann_whitney_p),
-                                     group.verdict ? std::string(config::name_of(*group.verdict)) : ""};
-  for (const std::string& field : metric_fields(metrics, group.final_metrics)) fields.push_back(field);
-  for (const auto& texts : {group.paths, group.folders, comparison.forced, texts_of(comparison.warnings),
-                            comparison.notes, comparison.differences})
-    fields.push_back(join(texts, "; "));
-  fields.push_back(group.ended);
-  for (const bool is_so : {group.bounds_are_spread, group.is_paired}) fields.emplace_back(is_so ? "1" : "0");
-  fields.push_back(csv_number(group.microseconds_per_sample));
-  fields.push_back(csv_number(group.fit_seconds));
-  fields.push_back(group.loss_agreement ? format_shortest(group.loss_agreement->largest_difference) : "");
-  for (const auto& more : {device_fields(group), target_fields(group)})
-    fields.insert(fields.end(), more.begin(), more.end());
-  fields.emplace_back(group.is_other_work ? "1" : "0");
-  fields.push_back(join(comparison.other_work, "; "));
-  fields.push_back(fmt::format("{}", fmt::join(group.best_epochs, " ")));
-  for (const auto& more : {metric_fields(metrics, group.best_metrics), cost_fields(group)})
-    fields.insert(fields.end(), more.begin(), more.end());
-  return csv_line(fields);
+// The order is that of the file, so later versions add columns at the end.
+GroupColumns csv_columns(const Comparison& comparison) {
+  const std::vector<std::string> metrics = metric_names(comparison);
+  GroupColumns columns;
+  add_fields(columns, {"label"});
+  add_in_each_line(columns, "baseline", {comparison.baseline});
+  add_fields(columns, {"seeds", "num_processes", "num_timed_epochs", "seconds", "low_seconds", "high_seconds", "ratio",
+                       "ratio_low", "ratio_high", "mann_whitney_p", "verdict"});
+  add_metrics(columns, "final_", metrics, final_medians);
+  add_fields(columns, {"paths", "folders"});
+  add_in_each_line(columns, "forced", comparison.forced);
+  add_in_each_line(columns, "warnings", texts_of(comparison.warnings));
+  add_in_each_line(columns, "notes", comparison.notes);
+  add_in_each_line(columns, "differences", comparison.differences);
+  add_fields(columns, {"ended", "bounds_are_spread", "is_paired", "microseconds_per_sample", "fit_seconds"});
+  columns.emplace_back("largest_loss_difference", of(&GroupResult::loss_agreement, &LossAgreement::largest_difference));
+  add_fields(columns, {"devices"});
+  add_fields(columns, {"speed_up", "speed_up_low", "speed_up_high", "efficiency", "efficiency_low", "efficiency_high"},
+             &GroupResult::device_speed);
+  add_fields(columns, {"exchange_share", "slowest_over_fastest"});
+  append(columns, {{"target_reached", reached_text},
+                   {"target_seconds", of(&GroupResult::target_time, &TargetTime::seconds)},
+                   {"target_low", of(&GroupResult::target_time, &TargetTime::low_seconds)},
+                   {"target_high", of(&GroupResult::target_time, &TargetTime::high_seconds)}});
+  add_fields(columns, {"is_other_work"});
+  add_in_each_line(columns, "other_work", comparison.other_work);
+  add_fields(columns, {"best_epochs"});
+  add_metrics(columns, "best_", metrics, best_medians);
+  add_fields(columns, {"joules", "watts", "joules_per_sample"}, energy_of);
+  append(columns, {{"is_energy_of_cpu", of(energy_of, &EnergyUse::is_of_cpu)},
+                   {"is_energy_shared", of(energy_of, &EnergyUse::is_shared)}});
+  add_fields(columns, {"share_of_best_rate", "price"}, &GroupResult::cost);
+  return columns;
 }
 
 }  // namespace
 
-std::string comparison_csv(const Comparison& comparison) {
-  const std::vector<std::string> metrics = metric_names(comparison);
-  std::string text = header(metrics);
-  for (const GroupResult& group : comparison.groups) text += line(group, comparison, metrics);
-  return text;
-}
+std::string comparison_csv(const Comparison& comparison) { return csv_of(csv_columns(comparison), comparison.groups); }
 
 std::string comparison_json(const Comparison& comparison, const ComparisonAdditions& additions) {
   Json json = to_json(comparison);

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 
 #include "base/numbers.h"
-#include "base/system/json_fields.h"
 #include "base/system/terminal.h"
 #include "base/text.h"
 #include "results/epoch_table.h"
@@ -15,40 +15,15 @@
 namespace rnnlab {
 namespace {
 
-constexpr const char* kNothing = "-";
-constexpr double kToPercent = 100;
+using GroupColumns = ColumnList<GroupResult>;
 
-std::string interval(const std::optional<double>& low, const std::optional<double>& high, int digits) {
-  if (!low || !high) return kNothing;
-  return significant_digits(low, digits) + " .. " + significant_digits(high, digits);
-}
+constexpr double kToPercent = 100;
+constexpr const char* kWithAllColumns = "compare --csv";
 
 std::string p_text(const std::optional<double>& p) {
   constexpr double kSmallestShown = 0.0001;
   if (!p) return kNothing;
   return *p < kSmallestShown ? "< 0.0001" : fmt::format("{:.4f}", *p);
-}
-
-// Holds a metric of the table, which has one format for all groups.
-struct ShownMetric {
-  std::string name;
-  ColumnFormat format;
-};
-
-std::optional<ShownMetric> shown_metric(const EpochColumn& column, const Comparison& comparison) {
-  std::vector<double> values;
-  for (const GroupResult& group : comparison.groups)
-    if (const auto found = group.final_metrics.find(column.name); found != group.final_metrics.end())
-      values.push_back(found->second.median);
-  if (!is_shown(column) || values.empty()) return std::nullopt;
-  return ShownMetric{column.name, column_format(column, values)};
-}
-
-std::vector<ShownMetric> shown_metrics(const Comparison& comparison) {
-  std::vector<ShownMetric> shown;
-  for (const EpochColumn& column : epoch_columns())
-    if (const auto metric = shown_metric(column, comparison)) shown.push_back(*metric);
-  return shown;
 }
 
 // Returns a label such as "cpu naive (diverged)".
@@ -82,38 +57,76 @@ std::string label_lines(const Comparison& comparison) {
   return lines + "\n";
 }
 
+const Column<GroupResult> kWholeLabel = {"run", marked_label, Align::kLeft};
+
 // Returns an interval, or the spread of the epochs with a star; one timed epoch has a value instead of a spread.
 std::string bounds_text(const GroupResult& group) {
   if (group.bounds_are_spread && group.low_seconds && group.low_seconds == group.high_seconds)
     return significant_digits(group.low_seconds, 4) + "*";
-  return interval(group.low_seconds, group.high_seconds, 4) + (group.bounds_are_spread ? "*" : "");
+  return interval_text(group.low_seconds, group.high_seconds, 4) + (group.bounds_are_spread ? "*" : "");
 }
 
-std::string verdict_text(const std::optional<TimeVerdict>& verdict) {
-  if (!verdict || verdict == TimeVerdict::kNone) return kNothing;
-  return verdict == TimeVerdict::kNoDifference ? "no difference" : std::string(config::name_of(*verdict));
+std::string verdict_text(const GroupResult& group) {
+  if (!group.verdict || group.verdict == TimeVerdict::kNone) return kNothing;
+  return group.verdict == TimeVerdict::kNoDifference ? "no difference" : std::string(config::name_of(*group.verdict));
 }
 
-std::vector<std::string> cells_of(const GroupResult& group, const Comparison& comparison,
-                                  const std::vector<ShownMetric>& metrics) {
-  const bool is_baseline = group.label == comparison.baseline;
-  std::vector<std::string> cells = {
-      marked_label(group),
-      fmt::format("{}", fmt::join(group.seeds, ",")),
-      fmt::format("{}", group.num_processes),
-      fmt::format("{}", group.num_timed_epochs),
-      significant_digits(group.seconds, 4),
-      bounds_text(group),
-      is_baseline ? "baseline" : significant_digits(group.ratio, 3),
-      interval(group.ratio_low, group.ratio_high, 3),
-      p_text(group.mann_whitney_p),
-      verdict_text(group.verdict),
-  };
-  for (const ShownMetric& metric : metrics) {
-    const auto found = group.final_metrics.find(metric.name);
-    cells.push_back(found == group.final_metrics.end() ? kNothing : number_text(metric.format, found->second.median));
-  }
-  return cells;
+// These columns count runs and may be equal in all rows.
+constexpr std::array<std::string_view, 3> kCounts = {"seeds", "processes", "epochs"};
+
+GroupColumns time_columns(const Comparison& comparison, const Column<GroupResult>& run) {
+  using Group = const GroupResult&;
+  constexpr Align kRight = Align::kRight;
+  return {run,
+          {"seeds", [](Group g) { return fmt::format("{}", fmt::join(g.seeds, ",")); }, Align::kLeft, 1},
+          {"processes", &GroupResult::num_processes, kRight, 4},
+          {"epochs", &GroupResult::num_timed_epochs, kRight, 2},
+          {"s/epoch", [](Group g) { return significant_digits(g.seconds, 4); }},
+          {"95 % interval", bounds_text, kRight, 5},
+          {"ratio", [baseline = comparison.baseline](
+                        Group g) { return g.label == baseline ? "baseline" : significant_digits(g.ratio, 3); }},
+          {"95 % interval", [](Group g) { return interval_text(g.ratio_low, g.ratio_high, 3); }, kRight, 6},
+          {"p", [](Group g) { return p_text(g.mann_whitney_p); }, kRight, 3},
+          {"verdict", verdict_text}};
+}
+
+// Holds a metric of the table, which has one format for all groups.
+struct ShownMetric {
+  std::string name;
+  ColumnFormat format;
+};
+
+std::optional<ShownMetric> shown_metric(const EpochColumn& column, const Comparison& comparison) {
+  std::vector<double> values;
+  for (const GroupResult& group : comparison.groups)
+    if (const auto found = group.final_metrics.find(column.name); found != group.final_metrics.end())
+      values.push_back(found->second.median);
+  if (!is_shown(column) || values.empty()) return std::nullopt;
+  return ShownMetric{column.name, column_format(column, values)};
+}
+
+std::vector<ShownMetric> shown_metrics(const Comparison& comparison) {
+  std::vector<ShownMetric> shown;
+  for (const EpochColumn& column : epoch_columns())
+    if (const auto metric = shown_metric(column, comparison)) shown.push_back(*metric);
+  return shown;
+}
+
+// `values_of` returns the MetricValues of a row.
+template <class Row, class ValuesOf>
+Column<Row> metric_column(const ShownMetric& metric, ValuesOf values_of) {
+  return {metric.format.heading, [=](const Row& row) -> std::string {
+            const MetricValues& values = std::invoke(values_of, row);
+            const auto value = values.find(metric.name);
+            return value == values.end() ? kNothing : number_text(metric.format, value->second);
+          }};
+}
+
+GroupColumns metric_columns(const Comparison& comparison) {
+  GroupColumns columns;
+  for (const ShownMetric& metric : shown_metrics(comparison))
+    columns.push_back(metric_column<GroupResult>(metric, final_medians));
+  return columns;
 }
 
 // Returns a reason such as "one process: no interval for another (cpu fused)", without labels if it applies to all
@@ -135,72 +148,58 @@ std::string spread_legend(const Comparison& comparison) {
 
 bool lacks_verdict(const GroupResult& group) { return group.ratio && group.verdict == TimeVerdict::kNone; }
 
-// Returns the table with short labels.
-TextTable make_narrow_table(const Comparison& comparison) {
-  const TextTable whole = comparison_table(comparison);
-  const std::vector<std::string> labels = short_labels(comparison);
-  TextTable table;
-  for (const TableColumn& column : whole.columns()) table.add_column(column.heading, column.align);
-  for (size_t i = 0; i < whole.rows().size(); ++i) {
-    std::vector<std::string> cells = whole.rows()[i];
-    cells[0] = labels[i];
-    table.add_row(std::move(cells));
-  }
-  return table;
-}
-
-constexpr const char* kWithAllColumns = "compare --csv";
-
-bool is_equal_in_all_rows(const TextTable& table, size_t index) {
-  return std::ranges::all_of(table.rows(), [&](const auto& row) { return row[index] == table.rows()[0][index]; });
-}
-
-// The columns of times, of which those that count runs may be equal in all rows; the metrics follow.
-namespace column {
-constexpr size_t kRun = 0, kSeeds = 1, kProcesses = 2, kEpochs = 3, kInterval = 5, kRatioInterval = 7, kP = 8,
-                 kNum = 10;
-constexpr std::array kLeastImportant = {kSeeds, kEpochs, kP, kProcesses, kInterval, kRatioInterval};
-}  // namespace column
-
 // Returns the table of times as it fits. A column of equal counts says nothing about the rows, so it becomes a part of
 // one line; whether it does depends on no other column, so the same runs look alike at every width.
-std::string time_lines(const TextTable& whole, size_t width) {
-  std::vector<size_t> kept;
+std::string time_lines(GroupColumns columns, const Comparison& comparison, size_t width) {
   std::vector<std::string> equal;
-  for (size_t i = 0; i < column::kNum; ++i) {
-    const bool is_count = i == column::kSeeds || i == column::kProcesses || i == column::kEpochs;
-    if (is_count && is_equal_in_all_rows(whole, i))
-      equal.push_back(fmt::format("{} {}", whole.columns()[i].heading, whole.rows()[0][i]));
-    else
-      kept.push_back(i);
-  }
-  std::vector<size_t> least_important;  // by their places among the kept columns
-  for (const size_t one : column::kLeastImportant)
-    if (const auto at = std::ranges::find(kept, one); at != kept.end())
-      least_important.push_back(static_cast<size_t>(at - kept.begin()));
-  const FittedTable fitted = whole.with_columns(kept).fitted(width, least_important);
+  std::erase_if(columns, [&](const Column<GroupResult>& column) {
+    const bool is_count = std::ranges::find(kCounts, column.heading) != kCounts.end();
+    if (!is_count || !is_equal_in_all(column, comparison.groups)) return false;
+    equal.push_back(fmt::format("{} {}", column.heading, column.cell(comparison.groups[0])));
+    return true;
+  });
+  const FittedTable fitted = fitted_table(columns, comparison.groups, width);
   const std::string shared = equal.empty() ? "" : fmt::format("in each row: {}\n", join(equal, ", "));
-  const std::string note = fitted.note(kWithAllColumns);
-  return fitted.table.text() + shared + note + "\n";
+  return fitted.table.text() + shared + fitted.note(kWithAllColumns) + "\n";
 }
 
 // Returns the table of times and metrics, in two parts if it does not fit into `width`.
 std::string table_lines(const Comparison& comparison, size_t width) {
-  const TextTable whole = make_narrow_table(comparison);
+  const GroupColumns times = time_columns(comparison, short_label(comparison));
+  GroupColumns metrics = metric_columns(comparison), all = times;
+  append(all, metrics);
+  const TextTable whole = table_of(all, comparison.groups);
   if (whole.width() <= width) return whole.text() + "\n";
-  std::vector<size_t> metrics = {column::kRun};
-  for (size_t i = column::kNum; i < whole.columns().size(); ++i) metrics.push_back(i);
-  std::string text = time_lines(whole, width);
-  if (metrics.size() > 1) text += whole.with_columns(metrics).text_in_blocks(width) + "\n";
-  return text;
+  std::string text = time_lines(times, comparison, width);
+  if (metrics.empty()) return text;
+  metrics.insert(metrics.begin(), short_label(comparison));
+  return text + table_of(metrics, comparison.groups).text_in_blocks(width) + "\n";
 }
 
+GroupColumns device_columns(const Comparison& comparison) {
+  using Group = const GroupResult&;
+  constexpr Align kRight = Align::kRight;
+  return {short_label(comparison),
+          {"devices", &GroupResult::devices},
+          {"against", [](Group g) { return g.device_speed->reference_devices; }, kRight, 1},
+          {"speed-up", [](Group g) { return significant_digits(g.device_speed->speed_up, 3); }},
+          {"95 % interval",
+           [](Group g) { return interval_text(g.device_speed->speed_up_low, g.device_speed->speed_up_high, 3); },
+           kRight, 4},
+          {"efficiency", [](Group g) { return percent_text(g.device_speed->efficiency); }},
+          {"95 % interval",
+           [](Group g) { return percent_range(g.device_speed->efficiency_low, g.device_speed->efficiency_high); },
+           kRight, 5},
+          {"exchange", [](Group g) { return percent_text(g.exchange_share); }, kRight, 3},
+          {"slowest", [](Group g) { return excess_text(g.slowest_over_fastest); }, kRight, 2}};
+}
+
+bool has_device_speed(const GroupResult& group) { return group.device_speed.has_value(); }
+
 std::string device_lines(const Comparison& comparison, size_t width) {
-  constexpr size_t kAgainst = 2, kInterval = 4, kEfficiencyInterval = 6, kExchange = 7, kSlowest = 8;
-  constexpr std::array kLeastImportant = {kAgainst, kSlowest, kExchange, kInterval, kEfficiencyInterval};
-  const TextTable table = device_speed_table(comparison);
-  if (table.rows().empty()) return "";
-  const FittedTable fitted = table.fitted(width, kLeastImportant);
+  if (std::ranges::none_of(comparison.groups, has_device_speed)) return "";
+  const FittedTable fitted =
+      fitted_table(device_columns(comparison), comparison.groups | std::views::filter(has_device_speed), width);
   return fitted.table.text() + "\n" + join(device_speed_legend(), "\n") + "\n" + fitted.note(kWithAllColumns);
 }
 
@@ -210,11 +209,36 @@ std::string cost_lines(const Comparison& comparison, size_t width) {
   return table.text_in_blocks(width) + "\n" + join(cost_legend(comparison), "\n") + "\n\n";
 }
 
+bool differs_from_last(const GroupResult& group) {
+  const MetricValues last = final_medians(group);
+  return std::ranges::any_of(best_medians(group), [&](const auto& best) {
+    const auto found = last.find(best.first);
+    return found != last.end() && found->second != best.second;
+  });
+}
+
+bool has_best_epochs(const GroupResult& group) { return !group.best_epochs.empty(); }
+
+// Returns "5", or "3 .. 6" if the runs of a group have different best epochs, or "-" without best epochs.
+std::string best_epochs_text(const GroupResult& group) {
+  if (!has_best_epochs(group)) return kNothing;
+  const auto [first, last] = std::ranges::minmax(group.best_epochs);
+  return first == last ? fmt::format("{}", first) : fmt::format("{} .. {}", first, last);
+}
+
+// Returns the metrics of the best epochs beside those of the last ones; "" if they are equal in all groups.
 std::string best_epoch_lines(const Comparison& comparison, size_t width) {
   constexpr size_t kRunAndBestEpoch = 2, kBestAndLast = 2;
-  const TextTable table = best_epoch_table(comparison);
-  if (table.rows().empty()) return "";
-  return std::string(kBestEpochLegend) + "\n" + table.text_in_blocks(width, kRunAndBestEpoch, kBestAndLast) + "\n";
+  if (std::ranges::none_of(comparison.groups, differs_from_last)) return "";
+  GroupColumns columns = {short_label(comparison), {"best epoch", best_epochs_text}};
+  for (const ShownMetric& metric : shown_metrics(comparison)) {
+    columns.push_back(metric_column<GroupResult>(metric, best_medians));
+    columns.push_back(metric_column<GroupResult>(metric, final_medians));
+    columns.back().heading = "(last)";
+  }
+  const TextTable table = table_of(columns, comparison.groups | std::views::filter(has_best_epochs));
+  return "The best epoch, whose weights predict and evaluate use, beside the last epoch:\n" +
+         table.text_in_blocks(width, kRunAndBestEpoch, kBestAndLast) + "\n";
 }
 
 std::optional<std::string> time_line(const GroupResult& group) {
@@ -231,18 +255,19 @@ std::string target_line(const GroupResult& group, const TargetTime& time) {
   if (!time.seconds)
     return fmt::format("{} of {} of {} reached {}", time.num_reached, counted(time.num_runs, "run"), group.label, text);
   const std::string bounds =
-      time.low_seconds ? fmt::format("95 % interval {} over {}", interval(time.low_seconds, time.high_seconds, 4),
+      time.low_seconds ? fmt::format("95 % interval {} over {}", interval_text(time.low_seconds, time.high_seconds, 4),
                                      counted(time.num_runs, "run"))
                        : fmt::format("{}, too few for an interval", counted(time.num_runs, "run"));
   return fmt::format("{} reached {} after {} s of training, with warm-up and without validation ({})", group.label,
                      text, significant_digits(time.seconds, 4), bounds);
 }
 
-std::vector<std::string> quality_lines(const Comparison& comparison) {
-  std::vector<std::string> lines;
+// Returns the predictions without a model of all groups, each once.
+std::vector<Baseline> baselines_of(const Comparison& comparison) {
+  std::vector<Baseline> baselines;
   for (const GroupResult& group : comparison.groups)
-    for (const Baseline& baseline : group.baselines) add_once(lines, "without a model, " + baseline_text(baseline));
-  return lines;
+    for (const Baseline& baseline : group.baselines) add_once(baselines, baseline);
+  return baselines;
 }
 
 std::string path_lines(const Comparison& comparison) {
@@ -264,13 +289,20 @@ std::string significant_digits(const std::optional<double>& value, int digits) {
   return value ? format_significant(*value, digits) : kNothing;
 }
 
+std::string interval_text(const std::optional<double>& low, const std::optional<double>& high, int digits) {
+  if (!low || !high) return kNothing;
+  return significant_digits(low, digits) + " .. " + significant_digits(high, digits);
+}
+
 std::string lines_of_texts(const std::string& prefix, const std::vector<std::string>& texts) {
   std::string all;
   for (const std::string& text : texts) all += prefix + text + "\n";
   return all;
 }
 
-std::string csv_number(const std::optional<double>& value) { return value ? format_shortest(*value) : ""; }
+std::string forced_lines(const std::vector<std::string>& forced) {
+  return forced.empty() ? "" : "FORCED: this is not a fair comparison.\n" + lines_of_texts("  ", forced) + "\n";
+}
 
 std::string percent_text(const std::optional<double>& part) {
   return part ? fmt::format("{:.1f} %", kToPercent * *part) : kNothing;
@@ -285,22 +317,7 @@ std::string excess_text(const std::optional<double>& quotient) {
 }
 
 TextTable device_speed_table(const Comparison& comparison) {
-  TextTable table;
-  table.add_column("run", Align::kLeft);
-  for (const char* heading :
-       {"devices", "against", "speed-up", "95 % interval", "efficiency", "95 % interval", "exchange", "slowest"})
-    table.add_column(heading, Align::kRight);
-  const std::vector<std::string> labels = short_labels(comparison);
-  for (size_t i = 0; i < comparison.groups.size(); ++i) {
-    const GroupResult& group = comparison.groups[i];
-    if (!group.device_speed) continue;
-    const DeviceSpeed& speed = *group.device_speed;
-    table.add_row({labels[i], std::to_string(group.devices), std::to_string(speed.reference_devices),
-                   significant_digits(speed.speed_up, 3), interval(speed.speed_up_low, speed.speed_up_high, 3),
-                   percent_text(speed.efficiency), percent_range(speed.efficiency_low, speed.efficiency_high),
-                   percent_text(group.exchange_share), excess_text(group.slowest_over_fastest)});
-  }
-  return table;
+  return table_of(device_columns(comparison), comparison.groups | std::views::filter(has_device_speed));
 }
 
 std::vector<std::string> device_speed_legend() {
@@ -310,114 +327,35 @@ std::vector<std::string> device_speed_legend() {
       kExchangeLegend};
 }
 
-namespace {
-
-TextTable table_with(const std::vector<ShownMetric>& metrics, const Comparison& comparison) {
-  TextTable table;
-  table.add_column("run", Align::kLeft);
-  table.add_column("seeds", Align::kLeft);
-  for (const char* heading :
-       {"processes", "epochs", "s/epoch", "95 % interval", "ratio", "95 % interval", "p", "verdict"})
-    table.add_column(heading, Align::kRight);
-  for (const ShownMetric& metric : metrics) table.add_column(metric.format.heading, Align::kRight);
-  for (const GroupResult& group : comparison.groups) table.add_row(cells_of(group, comparison, metrics));
-  return table;
-}
-
-}  // namespace
-
-TextTable comparison_table(const Comparison& comparison) { return table_with(shown_metrics(comparison), comparison); }
-
-TextTable time_table(const Comparison& comparison) { return table_with({}, comparison); }
-
-namespace {
-
-const MetricSpread* spread_in(const std::map<std::string, MetricSpread>& metrics, const std::string& name) {
-  const auto found = metrics.find(name);
-  return found == metrics.end() ? nullptr : &found->second;
-}
-
-bool differs_from_last(const GroupResult& group) {
-  return std::ranges::any_of(group.best_metrics, [&](const auto& entry) {
-    const MetricSpread* last = spread_in(group.final_metrics, entry.first);
-    return last != nullptr && last->median != entry.second.median;
-  });
-}
-
-// Returns "5", or "3 .. 6" if the runs of a group have different best epochs.
-std::string best_epochs_text(const GroupResult& group) {
-  const auto [first, last] = std::ranges::minmax(group.best_epochs);
-  return first == last ? fmt::format("{}", first) : fmt::format("{} .. {}", first, last);
-}
-
-std::vector<std::string> best_epoch_cells(const GroupResult& group, const std::string& label,
-                                          const std::vector<ShownMetric>& metrics) {
-  std::vector<std::string> cells = {label, best_epochs_text(group)};
-  for (const ShownMetric& metric : metrics)
-    for (const auto* values : {&group.best_metrics, &group.final_metrics}) {
-      const MetricSpread* value = spread_in(*values, metric.name);
-      cells.push_back(value == nullptr ? kNothing : number_text(metric.format, value->median));
-    }
-  return cells;
-}
-
-}  // namespace
-
-TextTable best_epoch_table(const Comparison& comparison) {
-  TextTable table;
-  if (std::ranges::none_of(comparison.groups, differs_from_last)) return table;
-  const std::vector<ShownMetric> metrics = shown_metrics(comparison);
-  table.add_column("run", Align::kLeft);
-  table.add_column("best epoch", Align::kRight);
-  for (const ShownMetric& metric : metrics)
-    for (const std::string& heading : {metric.format.heading, std::string("(last)")})
-      table.add_column(heading, Align::kRight);
-  const std::vector<std::string> labels = short_labels(comparison);
-  for (size_t i = 0; i < comparison.groups.size(); ++i)
-    if (!comparison.groups[i].best_epochs.empty())
-      table.add_row(best_epoch_cells(comparison.groups[i], labels[i], metrics));
-  return table;
+TextTable time_table(const Comparison& comparison) {
+  return table_of(time_columns(comparison, kWholeLabel), comparison.groups);
 }
 
 namespace {
 
-std::vector<std::string> quality_cells(const GroupResult& group, const std::vector<ShownMetric>& metrics) {
-  const bool has_best = !group.best_epochs.empty();
-  std::vector<std::string> cells = {marked_label(group), has_best ? best_epochs_text(group) : kNothing};
-  for (const ShownMetric& metric : metrics) {
-    const MetricSpread* value = spread_in(has_best ? group.best_metrics : group.final_metrics, metric.name);
-    cells.push_back(value == nullptr ? kNothing : number_text(metric.format, value->median));
-  }
-  return cells;
-}
+// A row of the table of metrics: a group, or a prediction without a model.
+struct QualityRow {
+  std::string label, best_epoch;
+  MetricValues metrics;
+};
 
-std::vector<std::string> baseline_cells(const Baseline& baseline, const std::vector<ShownMetric>& metrics) {
-  std::vector<std::string> cells = {"without a model: " + baseline.name, kNothing};
-  for (const ShownMetric& metric : metrics) {
-    const auto value = baseline.metrics.find(metric.name);
-    cells.push_back(value == baseline.metrics.end() ? kNothing : number_text(metric.format, value->second));
-  }
-  return cells;
+std::vector<QualityRow> quality_rows(const Comparison& comparison) {
+  std::vector<QualityRow> rows;
+  for (const GroupResult& group : comparison.groups)
+    rows.push_back({marked_label(group), best_epochs_text(group),
+                    has_best_epochs(group) ? best_medians(group) : final_medians(group)});
+  for (const Baseline& baseline : baselines_of(comparison))
+    rows.push_back({"without a model: " + baseline.name, kNothing, baseline.metrics});
+  return rows;
 }
 
 }  // namespace
 
 TextTable quality_table(const Comparison& comparison) {
-  const std::vector<ShownMetric> metrics = shown_metrics(comparison);
-  TextTable table;
-  table.add_column("run", Align::kLeft);
-  table.add_column("best epoch", Align::kRight);
-  for (const ShownMetric& metric : metrics) table.add_column(metric.format.heading, Align::kRight);
-  std::vector<std::string> known;
-  for (const GroupResult& group : comparison.groups) table.add_row(quality_cells(group, metrics));
-  for (const GroupResult& group : comparison.groups)
-    for (const Baseline& baseline : group.baselines) {
-      const std::string text = baseline_text(baseline);
-      if (std::ranges::find(known, text) != known.end()) continue;
-      known.push_back(text);
-      table.add_row(baseline_cells(baseline, metrics));
-    }
-  return table;
+  ColumnList<QualityRow> columns = {{"run", &QualityRow::label, Align::kLeft}, {"best epoch", &QualityRow::best_epoch}};
+  for (const ShownMetric& metric : shown_metrics(comparison))
+    columns.push_back(metric_column<QualityRow>(metric, &QualityRow::metrics));
+  return table_of(columns, quality_rows(comparison));
 }
 
 std::vector<std::string> short_labels(const Comparison& comparison) {
@@ -427,6 +365,14 @@ std::vector<std::string> short_labels(const Comparison& comparison) {
     labels.push_back(is_numbered ? fmt::format("{}: {}", labels.size() + 1, informative_part(group))
                                  : marked_label(group));
   return labels;
+}
+
+Column<GroupResult> short_label(const Comparison& comparison) {
+  return {"run",
+          [labels = short_labels(comparison), first = comparison.groups.data()](const GroupResult& group) {
+            return labels[static_cast<size_t>(&group - first)];
+          },
+          Align::kLeft};
 }
 
 std::vector<std::string> comparison_legend(const Comparison& comparison) {
@@ -447,8 +393,9 @@ std::vector<std::string> comparison_work(const Comparison& comparison) {
       losses.push_back(fmt::format("train losses of {} and {} {}", comparison.baseline, group.label,
                                    agreement_text(*group.loss_agreement)));
   }
-  const std::vector<std::string> quality = quality_lines(comparison);
-  for (const auto& lines : {losses, quality}) times.insert(times.end(), lines.begin(), lines.end());
+  times.insert(times.end(), losses.begin(), losses.end());
+  for (const Baseline& baseline : baselines_of(comparison))
+    times.push_back("without a model, " + baseline_text(baseline));
   return times;
 }
 
@@ -462,24 +409,14 @@ std::string_view why_times_have_no_ratio(const Comparison& comparison) {
                "them).\n";
 }
 
-}  // namespace
-
-namespace {
-
 std::string refusal_lines(const Comparison& comparison) {
-  std::string text;
-  if (!comparison.forced.empty())
-    text += "FORCED: this is not a fair comparison.\n" + lines_of_texts("  ", comparison.forced) + "\n";
+  std::string text = forced_lines(comparison.forced);
   if (!comparison.other_work.empty())
     text += std::string(why_times_have_no_ratio(comparison)) + lines_of_texts("  ", comparison.other_work) + "\n";
   if (!comparison.differences.empty())
     text += "NOTICE: these runs differ in more than the device and the layer.\n" +
             lines_of_texts("  ", comparison.differences) + "\n";
   return text;
-}
-
-bool compares_times(const Comparison& comparison) {
-  return std::ranges::any_of(comparison.groups, [](const GroupResult& group) { return group.ratio.has_value(); });
 }
 
 // Where no times are compared, the reasons to doubt them are one line.

@@ -13,6 +13,7 @@
 #include "results/comparison.h"
 #include "results/epoch_row.h"
 #include "results/run_record.h"
+#include "results/table.h"
 
 namespace rnnlab {
 
@@ -31,14 +32,14 @@ std::string comparison_text(const Comparison& comparison, size_t width = kAnyWid
 // (answer.cpp).
 std::string answer_sentence(const Comparison& comparison);
 
+// Returns the sentence of one group: its verdict over the baseline, or its time if it has no ratio.
+std::string group_sentence(const GroupResult& group, const Comparison& comparison);
+
 // comparison_text consists of these parts, which different outputs of a comparison use, too.
 
-// Returns a row for each group, in the order of the groups. The first column contains the whole label, and the ending
-// of a group that is not complete.
-TextTable comparison_table(const Comparison& comparison);
-
-// Returns comparison_table without the metrics, and a table of the metrics: of the best epoch of each group if it is
-// recorded, else of the last, and those of predictions without a model. A report has the two instead of one wide table.
+// Return the times, with a row for each group in the order of the groups, whose first column contains the whole label,
+// and the ending of a group that is not complete; and the metrics, of the best epoch of each group if it is recorded,
+// else of the last, and those of predictions without a model.
 TextTable time_table(const Comparison& comparison);
 TextTable quality_table(const Comparison& comparison);
 inline constexpr const char* kQualityLegend =
@@ -48,6 +49,9 @@ inline constexpr const char* kQualityLegend =
 // Returns a label for each group that fits into a table: the whole label if all labels are short, otherwise a number
 // and a part of the label. comparison_text prints the whole labels below its table.
 std::vector<std::string> short_labels(const Comparison& comparison);
+
+// Returns the first column of a table whose rows are groups of the comparison, in its memory.
+Column<GroupResult> short_label(const Comparison& comparison);
 
 // Returns sentences that explain the columns.
 std::vector<std::string> comparison_legend(const Comparison& comparison);
@@ -63,19 +67,13 @@ bool is_shown(const EpochColumn& column);
 // Returns "0.302", or "-" if the value is absent.
 std::string significant_digits(const std::optional<double>& value, int digits);
 
-// Returns the shortest text that reads back to the value; "" if the value is absent.
-std::string csv_number(const std::optional<double>& value);
+// Returns "0.302 .. 0.331", or "-" if a bound is absent.
+std::string interval_text(const std::optional<double>& low, const std::optional<double>& high, int digits);
 
 // Return "31.4 %", "30.1 .. 32.0 %", and "+3.1 %" for 1.031; "-" if a value is absent.
 std::string percent_text(const std::optional<double>& part);
 std::string percent_range(const std::optional<double>& low, const std::optional<double>& high);
 std::string excess_text(const std::optional<double>& quotient);
-
-// Returns the metrics of the best epoch of each group beside those of the last; an empty table if they are equal in all
-// groups.
-TextTable best_epoch_table(const Comparison& comparison);
-inline constexpr const char* kBestEpochLegend =
-    "The best epoch, whose weights predict and evaluate use, beside the last epoch:";
 
 // Returns what an epoch of each group costs, with a column for each part of the cost that is known of a group; an empty
 // table if nothing is known.
@@ -94,6 +92,9 @@ std::vector<std::string> device_speed_legend();
 inline constexpr const char* kExchangeLegend =
     "exchange: the part of an epoch that was spent in the exchange of gradients without overlap; slowest: how "
     "much longer the slowest process computes than the fastest. Medians.";
+
+// Returns the beginning of the text of a comparison that was forced, with the reasons against it; "" without reasons.
+std::string forced_lines(const std::vector<std::string>& forced);
 
 // Returns each text on a line after the prefix.
 std::string lines_of_texts(const std::string& prefix, const std::vector<std::string>& texts);

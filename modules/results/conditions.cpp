@@ -142,6 +142,14 @@ std::vector<UnequalCondition> unequal_conditions(const Conditions& first, const 
   return found;
 }
 
+std::vector<UnequalCondition> unequal_versions(const SoftwareVersions& first, const SoftwareVersions& second) {
+  std::vector<UnequalCondition> found = {{"CUDA", OnUnequal::kNote, first.cuda, second.cuda},
+                                         {"cuDNN", OnUnequal::kNote, first.cudnn, second.cudnn},
+                                         {"version of rnnlab", OnUnequal::kNote, first.rnnlab, second.rnnlab}};
+  std::erase_if(found, [](const UnequalCondition& one) { return one.first == one.second; });
+  return found;
+}
+
 bool affects_gpus(const UnequalCondition& condition) {
   return condition.what == kDriver || condition.what == kPowerLimit || condition.what == kVariables;
 }

@@ -68,6 +68,9 @@ struct UnequalCondition {
 };
 std::vector<UnequalCondition> unequal_conditions(const Conditions& first, const Conditions& second);
 
+// Returns the versions of software that differ and are only noted.
+std::vector<UnequalCondition> unequal_versions(const SoftwareVersions& first, const SoftwareVersions& second);
+
 // Returns whether the condition can affect times on a GPU, and not only times on its host.
 bool affects_gpus(const UnequalCondition& condition);
 

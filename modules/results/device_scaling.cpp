@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 #include <set>
+#include <span>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -57,17 +58,6 @@ bool affects_speed(const std::string& key) {
   return is_work && std::ranges::find(kByBatch, key) == kByBatch.end();
 }
 
-using Values = std::vector<std::pair<std::string, std::string>>;
-
-// Returns the properties of a run that must be equal, each with its name.
-Values values_of(const RunRecord& run) {
-  return {{"device", kind_of_device(run)},
-          {"layer", run.summary.layer},
-          {"CUDA graphs", graphs_text(run)},
-          {"program", other_program(run).empty() ? "rnnlab" : other_program(run)},
-          {"data", run.summary.identity.data_fingerprint.substr(0, 12)}};
-}
-
 void compare_settings(GroupFindings& found, const RunGroup& reference, const RunGroup& group) {
   const Settings &first = example_of(reference).config, &second = example_of(group).config;
   std::set<std::string> keys;
@@ -78,12 +68,28 @@ void compare_settings(GroupFindings& found, const RunGroup& reference, const Run
     add_unequal(found, reference, group, key, value_or_absent(first, key), value_or_absent(second, key));
 }
 
+constexpr RunCondition kOwnConditions[] = {
+    {"device", kind_of_device, ""},
+    {"layer", [](const RunRecord& run) { return run.summary.layer; }, ""},
+    {"CUDA graphs", graphs_text, ""},
+    {"program", program_of, ""},
+    {"data", [](const RunRecord& run) { return run.summary.identity.data_fingerprint.substr(0, 12); }, ""},
+};
+
 // Batches, values that depend on the batch size, and threads have their own checks here. The settings are compared, so
 // their hashes are not.
-bool is_held_equal(std::string_view condition) {
+bool is_held_equal(const RunCondition& condition) {
   constexpr std::array<std::string_view, 5> kElsewhere = {
       "batch size", "model", "training settings", "samples an epoch", "number of threads (training.num_threads)"};
-  return std::ranges::find(kElsewhere, condition) == kElsewhere.end();
+  return std::ranges::find(kElsewhere, condition.what) == kElsewhere.end();
+}
+
+void compare_conditions(GroupFindings& found, const RunGroup& reference, const RunGroup& group,
+                        std::span<const RunCondition> conditions) {
+  for (const RunCondition& condition : conditions)
+    if (is_held_equal(condition))
+      add_unequal(found, reference, group, condition.what, condition.value(example_of(reference)),
+                  condition.value(example_of(group)));
 }
 
 void compare_threads(GroupFindings& found, const RunGroup& reference, const RunGroup& group) {
@@ -92,14 +98,6 @@ void compare_threads(GroupFindings& found, const RunGroup& reference, const RunG
   if (may_differ) return;
   add_unequal(found, reference, group, "threads of a process (training.num_threads)",
               std::to_string(a.summary.identity.num_threads), std::to_string(b.summary.identity.num_threads));
-}
-
-void compare_machines(GroupFindings& found, const RunGroup& reference, const RunGroup& group) {
-  const RunRecord &a = example_of(reference), &b = example_of(group);
-  for (const RunCondition& condition : run_conditions())
-    if (is_held_equal(condition.what))
-      add_unequal(found, reference, group, condition.what, condition.value(a), condition.value(b));
-  append(found, unequal_machines(reference, group, OnUnequal::kRefuse));
 }
 
 // A process that trains alone does not have an engine, so groups are compared to the first group with an engine.
@@ -125,12 +123,11 @@ std::vector<std::string> reasons_to_refuse(const std::map<double, Groups>& serie
       const RunGroup& reference = of_batch.front();
       compare_devices(found, group);
       if (&group == &reference) continue;
-      const Values first = values_of(example_of(reference)), second = values_of(example_of(group));
-      for (size_t i = 0; i < first.size(); ++i)
-        add_unequal(found, reference, group, first[i].first, first[i].second, second[i].second);
+      compare_conditions(found, reference, group, kOwnConditions);
       compare_settings(found, reference, group);
       compare_threads(found, reference, group);
-      compare_machines(found, reference, group);
+      compare_conditions(found, reference, group, run_conditions());
+      append(found, unequal_machines(reference, group, OnUnequal::kRefuse));
       add_unequal_processors(found, reference, group);
     }
   }
@@ -150,15 +147,10 @@ void refuse_scaling(const std::vector<std::string>& reasons) {
 ScalingResult measured(const RunGroup& group) {
   const GroupTime times = time_of(group);
   ScalingResult result;
-  result.label = group.label;
-  result.devices = num_devices(example_of(group));
+  static_cast<GroupFacts&>(result) = facts_of(group);
   result.batch_size = example_of(group).summary.identity.batch_size;
   result.num_processes = times.num_processes;
   result.num_timed_epochs = times.num_timed_epochs;
-  for (const RunRecord* run : group.runs) result.folders.push_back(run->folder.string());
-  const std::vector<EpochRow> rows = all_rows(group);
-  result.exchange_share = exchange_share(rows);
-  result.slowest_over_fastest = slowest_over_fastest(rows);
   const auto samples = samples_an_epoch(group);
   if (!samples || !times.seconds) return result;
   result.samples_per_second = *samples / *times.seconds;
@@ -174,11 +166,11 @@ void set_efficiency(ScalingResult& result, const RunGroup& group, const ScalingR
   const auto samples = samples_an_epoch(group), other_samples = samples_an_epoch(reference);
   const double work =
       *samples / static_cast<double>(result.devices) * static_cast<double>(fewest.devices) / *other_samples;
-  result.efficiency = work / *times.ratio;
+  const Speed efficiency = speed_of(times, work);
+  result.efficiency = efficiency.value;
+  result.efficiency_low = efficiency.low;
+  result.efficiency_high = efficiency.high;
   result.is_paired = times.is_paired;
-  if (!times.ratio_low) return;
-  result.efficiency_low = work / *times.ratio_high;
-  result.efficiency_high = work / *times.ratio_low;
 }
 
 ScalingSeries series_of(double samples_a_device, const Groups& groups) {
@@ -246,50 +238,35 @@ DeviceScaling device_scaling(const std::vector<RunRecord>& runs, OnDifference on
 
 namespace {
 
-std::string rate_text(const std::optional<double>& rate) { return rate ? fmt::format("{:.0f}", *rate) : "-"; }
+using Result = const ScalingResult&;
 
-TextTable series_table(const ScalingSeries& series) {
-  TextTable table;
-  table.add_column("run", Align::kLeft);
-  for (const char* heading : {"devices", "batch", "processes", "epochs", "samples/s", "samples/s of a device",
-                              "efficiency", "95 % interval", "exchange", "slowest"})
-    table.add_column(heading, Align::kRight);
-  for (const ScalingResult& result : series.results)
-    table.add_row({result.label, std::to_string(result.devices), std::to_string(result.batch_size),
-                   std::to_string(result.num_processes), std::to_string(result.num_timed_epochs),
-                   rate_text(result.samples_per_second), rate_text(result.samples_per_second_of_device),
-                   &result == series.results.data() ? "fewest" : percent_text(result.efficiency),
-                   percent_range(result.efficiency_low, result.efficiency_high), percent_text(result.exchange_share),
-                   excess_text(result.slowest_over_fastest)});
-  return table;
+std::string rate_text(const std::optional<double>& rate) { return rate ? fmt::format("{:.0f}", *rate) : kNothing; }
+
+ColumnList<ScalingResult> text_columns(const ScalingSeries& series) {
+  using R = ScalingResult;
+  constexpr Align kRight = Align::kRight;
+  return {{"run", &R::label, Align::kLeft},
+          {"devices", &R::devices},
+          {"batch", &R::batch_size, kRight, 6},
+          {"processes", &R::num_processes, kRight, 2},
+          {"epochs", &R::num_timed_epochs, kRight, 1},
+          {"samples/s", [](Result r) { return rate_text(r.samples_per_second); }},
+          {"samples/s of a device", [](Result r) { return rate_text(r.samples_per_second_of_device); }, kRight, 3},
+          {"efficiency", [&](Result r) { return &r == series.results.data() ? "fewest" : percent_text(r.efficiency); }},
+          {"95 % interval", [](Result r) { return percent_range(r.efficiency_low, r.efficiency_high); }, kRight, 7},
+          {"exchange", [](Result r) { return percent_text(r.exchange_share); }, kRight, 5},
+          {"slowest", [](Result r) { return excess_text(r.slowest_over_fastest); }, kRight, 4}};
 }
 
 std::string series_text(const ScalingSeries& series, size_t width) {
-  constexpr size_t kBatch = 2, kProcesses = 3, kEpochs = 4, kSamplesOfDevice = 6, kInterval = 8, kExchange = 9,
-                   kSlowest = 10;
-  constexpr std::array kLeastImportant = {kEpochs,   kProcesses, kSamplesOfDevice, kSlowest,
-                                          kExchange, kBatch,     kInterval};
-  const FittedTable fitted = series_table(series).fitted(width, kLeastImportant);
+  const FittedTable fitted = fitted_table(text_columns(series), series.results, width);
   return fitted.table.text() + fitted.note("compare --scaling --csv");
-}
-
-std::string scaling_line(const ScalingResult& result, const ScalingSeries& series, const DeviceScaling& scaling) {
-  return csv_line({format_shortest(series.samples_a_device), result.label, std::to_string(result.devices),
-                   std::to_string(result.batch_size), std::to_string(result.num_processes),
-                   std::to_string(result.num_timed_epochs), csv_number(result.samples_per_second),
-                   csv_number(result.samples_per_second_of_device), csv_number(result.efficiency),
-                   csv_number(result.efficiency_low), csv_number(result.efficiency_high), result.is_paired ? "1" : "0",
-                   csv_number(result.exchange_share), csv_number(result.slowest_over_fastest),
-                   join(result.folders, "; "), join(scaling.forced, "; "), join(texts_of(scaling.warnings), "; "),
-                   join(scaling.notes, "; ")});
 }
 
 }  // namespace
 
 std::string device_scaling_text(const DeviceScaling& scaling, size_t width) {
-  std::string text;
-  if (!scaling.forced.empty())
-    text += "FORCED: this is not a fair comparison.\n" + lines_of_texts("  ", scaling.forced) + "\n";
+  std::string text = forced_lines(scaling.forced);
   if (!scaling.warnings.empty()) text += lines_of_texts("WARNING: ", texts_of(scaling.warnings)) + "\n";
   for (const ScalingSeries& series : scaling.series)
     text += fmt::format("{} samples a device in each update:\n{}\n", format_shortest(series.samples_a_device),
@@ -300,13 +277,19 @@ std::string device_scaling_text(const DeviceScaling& scaling, size_t width) {
 }
 
 std::string device_scaling_csv(const DeviceScaling& scaling) {
-  std::string text =
-      csv_line({"samples_a_device", "label", "devices", "batch_size", "num_processes", "num_timed_epochs",
-                "samples_per_second", "samples_per_second_of_device", "efficiency", "efficiency_low", "efficiency_high",
-                "is_paired", "exchange_share", "slowest_over_fastest", "folders", "forced", "warnings", "notes"});
+  ColumnList<ScalingResult> columns = {{"samples_a_device", [](Result r) {
+                                          return static_cast<double>(r.batch_size) / static_cast<double>(r.devices);
+                                        }}};
+  add_fields(columns, {"label", "devices", "batch_size", "num_processes", "num_timed_epochs", "samples_per_second",
+                       "samples_per_second_of_device", "efficiency", "efficiency_low", "efficiency_high", "is_paired",
+                       "exchange_share", "slowest_over_fastest", "folders"});
+  append(columns, {{"forced", [&](Result) { return scaling.forced; }},
+                   {"warnings", [&](Result) { return texts_of(scaling.warnings); }},
+                   {"notes", [&](Result) { return scaling.notes; }}});
+  std::vector<ScalingResult> results;
   for (const ScalingSeries& series : scaling.series)
-    for (const ScalingResult& result : series.results) text += scaling_line(result, series, scaling);
-  return text;
+    results.insert(results.end(), series.results.begin(), series.results.end());
+  return csv_of(columns, results);
 }
 
 std::string device_scaling_json(const DeviceScaling& scaling) { return json_text(to_json(scaling)); }

@@ -19,10 +19,7 @@
 namespace rnnlab {
 
 // Describes the throughput of runs of the same work on one number of devices.
-struct ScalingResult {
-  std::string label;
-  std::vector<std::string> folders;
-  int64_t devices = 1;
+struct ScalingResult : GroupFacts {
   int64_t batch_size = 0;        // of an update, all devices together
   int64_t num_processes = 0;     // processes that measured it; a run on several devices counts once
   int64_t num_timed_epochs = 0;  // after warm-up, all runs together
@@ -31,9 +28,7 @@ struct ScalingResult {
   // The efficiency is samples_per_second_of_device divided by the rate of a device among the fewest devices. It is
   // absent for the fewest devices. Its interval requires three processes on each side.
   std::optional<double> efficiency, efficiency_low, efficiency_high;
-  bool is_paired = false;                // the interval is over the rounds, in which both sides were measured
-  std::optional<double> exchange_share;  // part of an epoch in the exchange without overlap with other work (median)
-  std::optional<double> slowest_over_fastest;  // slowest process of an epoch over the fastest (median)
+  bool is_paired = false;  // the interval is over the rounds, in which both sides were measured
 
   RNNLAB_FIELDS(label, folders, devices, batch_size, num_processes, num_timed_epochs, samples_per_second,
                 samples_per_second_of_device, efficiency, efficiency_low, efficiency_high, is_paired, exchange_share,

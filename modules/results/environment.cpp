@@ -279,10 +279,12 @@ std::vector<Warning> warnings(const ProcessFacts& facts) {
 
 namespace {
 
+std::string name_of_gpu(const GpuInfo& gpu, size_t index) { return fmt::format("GPU {} ({})", index, gpu.name); }
+
 std::vector<Warning> gpu_warnings(const GpuInfo& gpu, size_t index) {
   constexpr int64_t kBusyPercent = 10;
   std::vector<Warning> found;
-  const std::string name = fmt::format("GPU {} ({})", index, gpu.name);
+  const std::string name = name_of_gpu(gpu, index);
   if (!gpu.compute_pids.empty())
     found.emplace_back(
         warning::kGpuShared,
@@ -292,10 +294,7 @@ std::vector<Warning> gpu_warnings(const GpuInfo& gpu, size_t index) {
     found.emplace_back(warning::kGpuBusy,
                        fmt::format("{} IS BUSY: {} % in use at the start by a process that is not visible from here",
                                    name, gpu.utilization_percent));
-  if (!gpu.throttle_reasons.empty())
-    found.emplace_back(warning::kGpuThrottled,
-                       fmt::format("{} IS THROTTLED: {} (SM clock {} of {} MHz)", name,
-                                   join(gpu.throttle_reasons, ", "), gpu.sm_clock_mhz, gpu.max_sm_clock_mhz));
+  if (const auto throttling = throttling_warning(gpu, index, "IS")) found.push_back(*throttling);
   return found;
 }
 
@@ -342,6 +341,13 @@ std::optional<Warning> queue_warning(const CpuInfo& cpu) {
 }
 
 }  // namespace
+
+std::optional<Warning> throttling_warning(const GpuInfo& gpu, size_t index, std::string_view verb) {
+  if (gpu.throttle_reasons.empty()) return std::nullopt;
+  return Warning{warning::kGpuThrottled,
+                 fmt::format("{} {} THROTTLED: {} (SM clock {} of {} MHz)", name_of_gpu(gpu, index), verb,
+                             join(gpu.throttle_reasons, ", "), gpu.sm_clock_mhz, gpu.max_sm_clock_mhz)};
+}
 
 void remember_gpu_occupancy() { first_survey(); }
 

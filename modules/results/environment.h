@@ -174,6 +174,9 @@ struct Environment {
                 where_given(ranks))
 };
 
+// Warns about a GPU whose clocks are held down; the sentence has `verb`, "IS" or "was".
+std::optional<Warning> throttling_warning(const GpuInfo& gpu, size_t index, std::string_view verb);
+
 // Remembers which other processes use the GPUs. The first call of this function or of collect_environment() counts.
 // Call it before this process, or another one of its run, opens a GPU.
 void remember_gpu_occupancy();

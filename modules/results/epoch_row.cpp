@@ -12,6 +12,7 @@
 #include "base/numbers.h"
 #include "base/system/json_fields.h"
 #include "base/text.h"
+#include "results/table.h"
 
 namespace rnnlab {
 
@@ -123,16 +124,8 @@ std::optional<double> number_in(const EpochRow& row, const EpochColumn& column) 
 
 namespace {
 
-std::string to_text(bool value) { return value ? "1" : "0"; }
-std::string to_text(int64_t value) { return fmt::format("{}", value); }
-std::string to_text(double value) { return format_shortest(value); }
-template <class T>
-std::string to_text(const std::optional<T>& value) {
-  return value ? to_text(*value) : "";
-}
-
 std::string field_text(const EpochRow& row, const EpochColumn& column) {
-  return with_value(row, column, [](const auto& value) { return to_text(value); });
+  return with_value(row, column, [](const auto& value) { return cell_text(value); });
 }
 
 std::optional<double> parse_any_double(std::string_view text) {

@@ -68,18 +68,17 @@ int usual_decimals(double value, int least, int most) {
   return value == 0 ? std::min(kDigits, most) : std::clamp(decimals_for(value, kDigits), least, most);
 }
 
-ColumnFormat with_unit(const EpochColumn& column, const Unit& unit, double smallest, int most_decimals) {
-  return {fmt::format("{} {}", column.heading, unit.name), unit.factor,
+ColumnFormat with_unit(const std::string& heading, const Unit& unit, double smallest, int most_decimals) {
+  return {fmt::format("{} {}", heading, unit.name), unit.factor,
           usual_decimals(smallest * unit.factor, 0, most_decimals)};
 }
 
 }  // namespace
 
-ColumnFormat column_format(const EpochColumn& column, std::span<const double> values) {
+ColumnFormat column_format(NumberKind kind, const std::string& heading, std::span<const double> values) {
   constexpr int kMostDecimals = 8, kMostOfTimes = 3, kMostOfSizes = 2, kUsual = 4;
   const double smallest = smallest_magnitude(values);
-  const std::string& heading = column.heading;
-  switch (column.kind) {
+  switch (kind) {
     case NumberKind::kCount:
       return {heading, 1, 0};
     case NumberKind::kShare:
@@ -89,9 +88,9 @@ ColumnFormat column_format(const EpochColumn& column, std::span<const double> va
     case NumberKind::kMeasure:
       return {heading, 1, usual_decimals(smallest, 0, kMostDecimals)};
     case NumberKind::kSeconds:
-      return with_unit(column, unit_for(kTimes, smallest), smallest, kMostOfTimes);
+      return with_unit(heading, unit_for(kTimes, smallest), smallest, kMostOfTimes);
     case NumberKind::kBytes:
-      return with_unit(column, unit_for(kSizes, smallest), smallest, kMostOfSizes);
+      return with_unit(heading, unit_for(kSizes, smallest), smallest, kMostOfSizes);
   }
   return {heading, 1, kUsual};
 }

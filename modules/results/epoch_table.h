@@ -21,7 +21,10 @@ struct ColumnFormat {
 
 // Returns the format for a column with these values: the unit that fits the smallest of them, and enough decimals to
 // show about four of its digits. Values that are zero or not finite do not count.
-ColumnFormat column_format(const EpochColumn& column, std::span<const double> values);
+ColumnFormat column_format(NumberKind kind, const std::string& heading, std::span<const double> values);
+inline ColumnFormat column_format(const EpochColumn& column, std::span<const double> values) {
+  return column_format(column.kind, column.heading, values);
+}
 
 // Returns "0.1234", "17,301", "nan" without a sign, "inf" or "-inf". A text of more than `width` columns loses
 // decimals, and becomes "1.234e+30" if the integer part does not fit either.

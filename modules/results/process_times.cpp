@@ -5,8 +5,6 @@
 #include <map>
 #include <tuple>
 
-#include "base/statistics.h"
-
 namespace rnnlab {
 namespace {
 
@@ -72,20 +70,41 @@ std::optional<PairedSeconds> paired_by_round(const std::vector<ProcessTime>& fir
 
 namespace {
 
-TimeVerdict verdict_of(const Interval& ratio) {
-  if (ratio.high < 1) return TimeVerdict::kFaster;
-  if (ratio.low > 1) return TimeVerdict::kSlower;
-  const bool is_narrow = ratio.high <= kNoDifferenceRatio && ratio.low >= 1 / kNoDifferenceRatio;
-  return is_narrow ? TimeVerdict::kNoDifference : TimeVerdict::kUndecided;
+bool have_interval(const std::vector<double>& of_processes) {
+  return std::ssize(of_processes) >= kMinProcessesForInterval;
 }
 
-Interval bounds_of(const std::vector<double>& processes, const std::vector<double>& epochs) {
-  if (std::ssize(processes) >= kMinProcessesForInterval) return geometric_mean_estimate(processes).bounds;
-  const auto [low, high] = std::ranges::minmax(epochs);
-  return {low, high};
+Estimate with_range(double value, const std::vector<double>& samples) {
+  const auto [low, high] = std::ranges::minmax(samples);
+  return {.value = value, .low = low, .high = high};
+}
+
+Estimate with_interval(const MeanEstimate& mean) {
+  return {.value = mean.value, .low = mean.bounds.low, .high = mean.bounds.high};
+}
+
+TimeVerdict verdict_of(const Interval& ratio, const Tolerance& tolerance) {
+  if (ratio.high < tolerance.equal.low) return TimeVerdict::kFaster;
+  if (ratio.low > tolerance.equal.high) return TimeVerdict::kSlower;
+  const bool are_alike = ratio.high <= tolerance.alike.high && ratio.low >= tolerance.alike.low;
+  return are_alike ? TimeVerdict::kNoDifference : TimeVerdict::kUndecided;
+}
+
+bool are_times(const std::vector<double>& seconds) {
+  return !seconds.empty() && std::ranges::all_of(seconds, [](double each) { return each > 0; });
 }
 
 }  // namespace
+
+Estimate geometric_estimate(const std::vector<double>& of_processes) {
+  return have_interval(of_processes) ? with_interval(geometric_mean_estimate(of_processes))
+                                     : with_range(geometric_mean(of_processes), of_processes);
+}
+
+Estimate arithmetic_estimate(const std::vector<double>& of_processes) {
+  const Estimate mean = with_interval(arithmetic_mean_estimate(of_processes));
+  return have_interval(of_processes) ? mean : with_range(mean.value, of_processes);
+}
 
 GroupTime time_of(const RunGroup& group) {
   const std::vector<double> epochs = timed_seconds(group);
@@ -94,32 +113,41 @@ GroupTime time_of(const RunGroup& group) {
   time.num_processes = std::ssize(processes);
   time.num_timed_epochs = std::ssize(epochs);
   if (epochs.empty()) return time;
-  const Interval bounds = bounds_of(processes, epochs);
-  time.seconds = geometric_mean(processes);
-  time.low_seconds = bounds.low;
-  time.high_seconds = bounds.high;
-  time.bounds_are_spread = time.num_processes < kMinProcessesForInterval;
+  time.bounds_are_spread = !have_interval(processes);
+  const Estimate estimate =
+      time.bounds_are_spread ? with_range(geometric_mean(processes), epochs) : geometric_estimate(processes);
+  time.seconds = estimate.value;
+  time.low_seconds = estimate.low;
+  time.high_seconds = estimate.high;
   return time;
 }
 
 TimeRatio time_ratio(const RunGroup& group, const RunGroup& baseline) {
+  const std::vector<ProcessTime> own = process_times(group), others = process_times(baseline);
+  return time_ratio(seconds_of(own), seconds_of(others), {}, paired_by_round(own, others));
+}
+
+TimeRatio time_ratio(const std::vector<double>& seconds, const std::vector<double>& baseline,
+                     const Tolerance& tolerance, const std::optional<PairedSeconds>& pairs) {
   TimeRatio result;
   result.verdict = TimeVerdict::kNone;
-  const std::vector<ProcessTime> own = process_times(group), others = process_times(baseline);
-  if (own.empty() || others.empty()) return result;
-  const std::vector<double> seconds = seconds_of(own), baseline_seconds = seconds_of(others);
-  result.ratio = geometric_mean(seconds) / geometric_mean(baseline_seconds);
-  const int64_t fewest = std::min(std::ssize(seconds), std::ssize(baseline_seconds));
+  if (!are_times(seconds) || !are_times(baseline)) return result;
+  result.ratio = geometric_mean(seconds) / geometric_mean(baseline);
+  const int64_t fewest = std::min(std::ssize(seconds), std::ssize(baseline));
   if (fewest < kMinProcessesForInterval) return result;
-  const auto pairs = paired_by_round(own, others);
   const Interval bounds =
-      (pairs ? paired_ratio(pairs->first, pairs->second) : unpaired_ratio(seconds, baseline_seconds)).bounds;
+      (pairs ? paired_ratio(pairs->first, pairs->second) : unpaired_ratio(seconds, baseline)).bounds;
   result.ratio_low = bounds.low;
   result.ratio_high = bounds.high;
   result.is_paired = pairs.has_value();
-  result.mann_whitney_p = mann_whitney(seconds, baseline_seconds).p_value;
-  if (fewest >= kMinProcessesForVerdict) result.verdict = verdict_of(bounds);
+  result.mann_whitney_p = mann_whitney(seconds, baseline).p_value;
+  if (fewest >= kMinProcessesForVerdict) result.verdict = verdict_of(bounds, tolerance);
   return result;
+}
+
+Speed speed_of(const TimeRatio& times, double work) {
+  const auto over = [&](const std::optional<double>& ratio) { return ratio ? std::optional(work / *ratio) : ratio; };
+  return {.value = over(times.ratio), .low = over(times.ratio_high), .high = over(times.ratio_low)};
 }
 
 }  // namespace rnnlab

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the times of groups of runs. The sample has one number for each process: epochs of one process share
-// properties of the process, such as the location of its memory, so they do not show how times vary between processes.
-// docs/timing.md states how often the intervals contain the true value.
+// Compares times, of groups of runs and of rows of a benchmark. The sample has one number for each process: epochs of
+// one process share properties of the process, such as the location of its memory, so they do not show how times vary
+// between processes. docs/timing.md states how often the intervals contain the true value.
 #pragma once
 
 #include <array>
@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "base/config/enum_names.h"
+#include "base/fields.h"
+#include "base/statistics.h"
 #include "results/run_record.h"
 
 namespace rnnlab {
@@ -45,14 +47,35 @@ std::optional<PairedSeconds> paired_by_round(const std::vector<ProcessTime>& fir
 inline constexpr int64_t kMinProcessesForInterval = 3;
 inline constexpr int64_t kMinProcessesForVerdict = 5;
 
+// A number over processes with its 95 % interval, or with the range of its samples if there are too few processes.
+struct Estimate {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+
+  RNNLAB_FIELDS(value, low, high)
+};
+
+// Return the mean of the numbers of at least two processes: the geometric mean of numbers above 0, or the arithmetic
+// mean of numbers of any sign, such as differences.
+Estimate geometric_estimate(const std::vector<double>& of_processes);
+Estimate arithmetic_estimate(const std::vector<double>& of_processes);
+
 // `repeats: {until: ...}` ends when all intervals were narrow enough in this number of successive rounds.
 inline constexpr int64_t kSuccessivePreciseRounds = 3;
 
 // An interval of a ratio that contains 1 shows no difference only if both bounds are within this factor of 1.
 inline constexpr double kNoDifferenceRatio = 1.1;
 
-// States whether the interval of the ratio is below 1, above 1, or contains 1. kUndecided: the interval contains 1 and
-// also ratios that matter, so more processes are needed. kNone: there are too few processes for a verdict.
+// What an interval of a ratio shows: a difference if it lies outside of `equal` as a whole, and no difference if it
+// lies within `alike`.
+struct Tolerance {
+  Interval equal = {1, 1};
+  Interval alike = {1 / kNoDifferenceRatio, kNoDifferenceRatio};
+};
+
+// kFaster: the interval of the ratio is below the tolerance; kSlower: above it. kUndecided: the interval contains equal
+// times and also ratios that matter, so more processes are needed. kNone: there are too few processes for a verdict.
 enum class TimeVerdict { kFaster, kSlower, kNoDifference, kUndecided, kNone };
 
 template <>
@@ -85,7 +108,16 @@ struct TimeRatio {
   std::optional<TimeVerdict> verdict;
 };
 
-// Sets the verdict, and the ratio with its interval and p, if there are enough processes for each of them.
+// Return the verdict, and the ratio with its interval and p, if there are enough processes for each of them. Both sides
+// have a number for each process. There is no ratio of sides without numbers, or with one that is not above 0.
 TimeRatio time_ratio(const RunGroup& group, const RunGroup& baseline);
+TimeRatio time_ratio(const std::vector<double>& seconds, const std::vector<double>& baseline,
+                     const Tolerance& tolerance = {}, const std::optional<PairedSeconds>& pairs = std::nullopt);
+
+// How many times as fast the group of a ratio is, with the bounds of the ratio, for `work` times the baseline's work.
+struct Speed {
+  std::optional<double> value, low, high;
+};
+Speed speed_of(const TimeRatio& times, double work = 1);
 
 }  // namespace rnnlab

@@ -68,6 +68,11 @@ std::string baseline_text(const Baseline& baseline, std::string_view part) {
   return fmt::format("{}: {}", baseline.name, join(texts, ", "));
 }
 
+void add_once(std::vector<Baseline>& baselines, const Baseline& baseline) {
+  const auto is_alike = [&](const Baseline& other) { return baseline_text(other) == baseline_text(baseline); };
+  if (std::ranges::none_of(baselines, is_alike)) baselines.push_back(baseline);
+}
+
 std::optional<Winner> winner_of(const MetricValues& model, const std::vector<Baseline>& baselines) {
   const std::string metric = own_metric(model);
   const Baseline* const baseline = best_baseline(baselines, metric);

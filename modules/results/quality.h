@@ -55,6 +55,9 @@ std::string baseline_text(const Baseline& baseline);
 // Does the same for a part whose metrics have the names of validation.
 std::string baseline_text(const Baseline& baseline, std::string_view part);
 
+// Appends the baseline unless the list has one with the same text.
+void add_once(std::vector<Baseline>& baselines, const Baseline& baseline);
+
 // Returns the baseline with the best value of the metric; null if none has it.
 const Baseline* best_baseline(const std::vector<Baseline>& baselines, const std::string& metric);
 

@@ -7,24 +7,21 @@
 #include <cmath>
 #include <set>
 
-#include "base/config/sweep.h"
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/statistics.h"
 #include "base/system/json_fields.h"
-#include "base/system/terminal.h"
 #include "base/text.h"
 #include "results/checks.h"
 #include "results/epoch_table.h"
 #include "results/run_folder.h"
+#include "results/table.h"
 #include "results/work_settings.h"
 
 namespace rnnlab {
 namespace {
 
 // ---- which runs belong together ----
-
-bool has_own_column(const std::string& key) { return key == "name" || is_choice_of_run(key); }
 
 std::string layer_of(const RunRecord& run) {
   return other_program(run).empty() ? run.summary.layer : other_program(run);
@@ -34,43 +31,7 @@ std::string layer_of(const RunRecord& run) {
 bool is_of_one_row(const RunRecord& a, const RunRecord& b) {
   if (a.summary.name != b.summary.name || a.summary.device != b.summary.device || layer_of(a) != layer_of(b))
     return false;
-  for (const auto* config : {&a.config, &b.config})
-    for (const auto& [key, value] : *config)
-      if (!has_own_column(key) && !is_same_setting(key, a.config, b.config)) return false;
-  return true;
-}
-
-using Groups = std::vector<RunGroup>;
-
-bool is_counted(const Groups& groups, const RunRecord& run) {
-  return std::ranges::any_of(groups, [&](const RunGroup& group) {
-    return std::ranges::any_of(group.runs, [&](const RunRecord* other) { return is_copy(*other, run); });
-  });
-}
-
-Groups groups_of_one_work(const std::vector<RunRecord>& runs, int64_t& num_copies) {
-  Groups groups;
-  for (const RunRecord* run : in_order_of_sweeps(runs)) {
-    if (is_counted(groups, *run)) {
-      ++num_copies;
-      continue;
-    }
-    auto found =
-        std::ranges::find_if(groups, [&](const RunGroup& group) { return is_of_one_row(*group.runs[0], *run); });
-    if (found == groups.end()) found = groups.emplace(groups.end());
-    found->runs.push_back(run);
-  }
-  return groups;
-}
-
-std::vector<std::string> keys_that_differ(const Groups& groups) {
-  std::set<std::string> keys;
-  const auto& first = groups[0].runs[0]->config;
-  for (const RunGroup& group : groups)
-    for (const auto* one : {&group.runs[0]->config, &first})
-      for (const auto& [key, value] : *one)
-        if (!has_own_column(key) && !is_same_setting(key, group.runs[0]->config, first)) keys.insert(key);
-  return {keys.begin(), keys.end()};
+  return std::ranges::all_of(unequal_settings(a.config, b.config), is_choice_of_run);
 }
 
 // ---- the numbers of a row ----
@@ -197,11 +158,9 @@ std::string missing_note(const Ranking& ranking) {
 }
 
 void add_baselines(Ranking& ranking, const std::vector<RunRecord>& runs) {
-  std::set<std::string> texts;
   for (const RunRecord& run : runs)
     for (const Baseline& baseline : run.summary.baselines)
-      if (baseline.metrics.contains(ranking.metric) && texts.insert(baseline_text(baseline)).second)
-        ranking.baselines.push_back(baseline);
+      if (baseline.metrics.contains(ranking.metric)) add_once(ranking.baselines, baseline);
 }
 
 }  // namespace
@@ -213,11 +172,13 @@ std::optional<double> value_at_best(const RunRecord& run, const std::string& met
 
 Ranking rank(const std::vector<RunRecord>& runs, const std::string& metric) {
   if (runs.empty()) throw_error(ExitCode::kUsage, "no runs to rank: name at least one run folder");
+  const std::vector<RunGroup> groups =
+      group_by(runs, [](const RunGroup& group, const RunRecord& run) { return is_of_one_row(*group.runs[0], run); });
   int64_t num_copies = 0;
-  const Groups groups = groups_of_one_work(runs, num_copies);
+  for (const RunGroup& group : groups) num_copies += std::ssize(group.copies);
   Ranking ranking;
   ranking.metric = metric_for(runs, metric);
-  ranking.settings = keys_that_differ(groups);
+  ranking.settings = unequal_settings(groups);
   for (const RunGroup& group : groups) ranking.ranks.push_back(ranked_runs(group, ranking.settings, ranking.metric));
   std::ranges::stable_sort(
       ranking.ranks, [&](const RankedRuns& a, const RankedRuns& b) { return is_ranked_before(a, b, ranking.metric); });
@@ -234,23 +195,17 @@ Ranking rank(const std::vector<RunRecord>& runs, const std::string& metric) {
 
 namespace {
 
-constexpr const char* kAbsent = "-";
-
-const EpochColumn& column_of(const std::string& metric) { return *find_column(metric); }
-
 std::string number_cell(const ColumnFormat& format, const std::optional<double>& value) {
-  return value ? number_text(format, *value) : kAbsent;
+  return value ? number_text(format, *value) : kNothing;
 }
 
-// Returns the format for a member of all rows; `heading` replaces that of the column of the log.
-ColumnFormat format_of(const Ranking& ranking, const EpochColumn& column, std::string_view heading,
+// Returns the format for a member of all rows.
+ColumnFormat format_of(const Ranking& ranking, const EpochColumn& column, const std::string& heading,
                        std::optional<double> RankedRuns::*member) {
-  EpochColumn renamed = column;
-  renamed.heading = heading;
   std::vector<double> values;
   for (const RankedRuns& ranked : ranking.ranks)
     if (const auto& value = ranked.*member) values.push_back(*value);
-  return column_format(renamed, values);
+  return column_format(column.kind, heading, values);
 }
 
 std::string run_cell(const RankedRuns& ranked) {
@@ -258,14 +213,14 @@ std::string run_cell(const RankedRuns& ranked) {
   return ranked.ended == "complete" ? label : fmt::format("{} ({})", label, ranked.ended);
 }
 
-bool have_several_names(const Ranking& ranking) {
-  return std::ranges::any_of(ranking.ranks,
-                             [&](const RankedRuns& ranked) { return ranked.name != ranking.ranks[0].name; });
+// Returns the number of the row; nothing if it has no value.
+std::optional<std::string> place_of(const RankedRuns& ranked, const Ranking& ranking) {
+  return ranked.mean ? std::optional(std::to_string(&ranked - ranking.ranks.data() + 1)) : std::nullopt;
 }
 
 std::string setting_cell(const RankedRuns& ranked, const std::string& key) {
   const auto value = ranked.settings.find(key);
-  return value == ranked.settings.end() || value->second.empty() ? kAbsent : value->second;
+  return value == ranked.settings.end() || value->second.empty() ? kNothing : value->second;
 }
 
 // Settings of the model and of training tell more than those of the data and of the machine.
@@ -313,54 +268,46 @@ ShownSettings shown_settings(const Ranking& ranking) {
   return {std::move(shown), num_telling};
 }
 
-// Returns the last part of a key, or the whole key if the last parts of two are equal. The values of training.stop_at
-// keep its name, because they are called like metrics.
-std::string short_key(const std::string& key, const std::vector<std::string>& keys) {
+// The values of training.stop_at keep its name, because they are called like metrics.
+std::string heading_of_key(const std::string& key, const std::vector<std::string>& keys) {
   constexpr std::string_view kStopAt = "training.stop_at.", kTraining = "training.";
   if (key.starts_with(kStopAt)) return key.substr(kTraining.size());
-  const auto is_alike = [&](const std::string& other) { return config::last_part(other) == config::last_part(key); };
-  return std::ranges::count_if(keys, is_alike) == 1 ? config::last_part(key) : key;
-}
-
-TextTable table_of(const Ranking& ranking, const std::vector<std::string>& keys) {
-  const bool has_names = have_several_names(ranking);
-  TextTable table;
-  table.add_column("#", Align::kRight);
-  if (has_names) table.add_column("name", Align::kLeft);
-  table.add_column("run", Align::kLeft);
-  for (const std::string& key : keys) table.add_column(short_key(key, keys), Align::kLeft);
-  table.add_column("seeds", Align::kLeft);
-  const EpochColumn& metric = column_of(ranking.metric);
-  const ColumnFormat mean = format_of(ranking, metric, metric.heading, &RankedRuns::mean);
-  const ColumnFormat seconds = format_of(ranking, column_of("train_seconds"), "epoch", &RankedRuns::epoch_seconds);
-  for (const std::string& heading : {mean.heading, std::string("spread"), std::string("best epoch"), seconds.heading})
-    table.add_column(heading, Align::kRight);
-  for (const RankedRuns& ranked : ranking.ranks) {
-    std::vector<std::string> cells = {ranked.mean ? std::to_string(table.rows().size() + 1) : kAbsent};
-    if (has_names) cells.push_back(ranked.name);
-    cells.push_back(run_cell(ranked));
-    for (const std::string& key : keys) cells.push_back(setting_cell(ranked, key));
-    cells.push_back(fmt::format("{}", fmt::join(ranked.seeds, ",")));
-    cells.push_back(number_cell(mean, ranked.mean));
-    cells.push_back(number_cell(mean, ranked.standard_deviation));
-    cells.push_back(ranked.best_epoch ? fmt::format("{}", *ranked.best_epoch) : kAbsent);
-    cells.push_back(number_cell(seconds, ranked.epoch_seconds));
-    table.add_row(std::move(cells));
-  }
-  return table;
+  return short_key(key, keys);
 }
 
 // The settings that tell no rows apart are the least important columns, then those behind the metric and the seeds, and
 // at last the settings that tell the fewest rows apart.
-FittedTable fitted_table_of(const Ranking& ranking, const ShownSettings& settings, size_t width) {
-  const size_t num_settings = settings.keys.size();
-  const size_t first_setting = have_several_names(ranking) ? 3 : 2;
-  const size_t seeds = first_setting + num_settings, spread = seeds + 2, best_epoch = seeds + 3, seconds = seeds + 4;
-  std::vector<size_t> least_important;
-  for (size_t i = num_settings; i > settings.num_telling; --i) least_important.push_back(first_setting + i - 1);
-  for (const size_t column : {seconds, best_epoch, seeds, spread}) least_important.push_back(column);
-  for (size_t i = settings.num_telling; i > 0; --i) least_important.push_back(first_setting + i - 1);
-  return table_of(ranking, settings.keys).fitted(width, least_important);
+void add_settings(ColumnList<RankedRuns>& columns, const ShownSettings& settings) {
+  constexpr int kMostSettings = 100;
+  for (size_t i = 0; i < settings.keys.size(); ++i) {
+    const std::string& key = settings.keys[i];
+    const int left_out = (i < settings.num_telling ? 2 : 1) * kMostSettings - static_cast<int>(i);
+    columns.emplace_back(
+        heading_of_key(key, settings.keys), [=](const RankedRuns& ranked) { return setting_cell(ranked, key); },
+        Align::kLeft, left_out);
+  }
+}
+
+ColumnList<RankedRuns> columns_of(const Ranking& ranking, const ShownSettings& settings) {
+  using Ranked = const RankedRuns&;
+  constexpr Align kRight = Align::kRight;
+  constexpr int kSeconds = 101, kBestEpoch = 102, kSeeds = 103, kSpread = 104;  // between both kinds of settings
+  const EpochColumn& metric = *find_column(ranking.metric);
+  const ColumnFormat mean = format_of(ranking, metric, metric.heading, &RankedRuns::mean);
+  const ColumnFormat seconds = format_of(ranking, *find_column("train_seconds"), "epoch", &RankedRuns::epoch_seconds);
+  const Column<RankedRuns> name = {"name", &RankedRuns::name, Align::kLeft};
+  ColumnList<RankedRuns> columns = {{"#", [&](Ranked r) { return place_of(r, ranking).value_or(kNothing); }}};
+  if (!is_equal_in_all(name, ranking.ranks)) columns.push_back(name);
+  columns.emplace_back("run", run_cell, Align::kLeft);
+  add_settings(columns, settings);
+  append(columns,
+         {{"seeds", [](Ranked r) { return fmt::format("{}", fmt::join(r.seeds, ",")); }, Align::kLeft, kSeeds},
+          {mean.heading, [=](Ranked r) { return number_cell(mean, r.mean); }},
+          {"spread", [=](Ranked r) { return number_cell(mean, r.standard_deviation); }, kRight, kSpread},
+          {"best epoch", [](Ranked r) { return r.best_epoch ? fmt::format("{}", *r.best_epoch) : kNothing; }, kRight,
+           kBestEpoch},
+          {seconds.heading, [=](Ranked r) { return number_cell(seconds, r.epoch_seconds); }, kRight, kSeconds}});
+  return columns;
 }
 
 std::vector<std::string> legend_of(const Ranking& ranking, size_t num_shown) {
@@ -376,39 +323,28 @@ std::vector<std::string> legend_of(const Ranking& ranking, size_t num_shown) {
   return lines;
 }
 
-std::string csv_cell(const std::optional<double>& value) { return value ? format_shortest(*value) : ""; }
-
 }  // namespace
 
 std::string ranking_text(const Ranking& ranking, size_t width) {
   const ShownSettings settings = shown_settings(ranking);
-  const FittedTable fitted = fitted_table_of(ranking, settings, width);
+  const FittedTable fitted = fitted_table(columns_of(ranking, settings), ranking.ranks, width);
   const std::vector<std::string> legend = legend_of(ranking, settings.keys.size());
   return without_controls(fitted.table.text() + "\n" + fitted.note("--csv") + join(legend, "\n") + "\n");
 }
 
 std::string ranking_csv(const Ranking& ranking) {
-  std::vector<std::string> header = {"rank", "name", "device", "layer"};
-  header.insert(header.end(), ranking.settings.begin(), ranking.settings.end());
-  for (const char* name : {"seeds", "num_runs", "ended", "metric", "mean", "standard_deviation", "best", "best_epoch",
-                           "epoch_seconds", "train_seconds", "folders"})
-    header.emplace_back(name);
-  std::string text = csv_line(header);
-  int64_t place = 0;
-  for (const RankedRuns& ranked : ranking.ranks) {
-    const std::string rank = ranked.mean ? std::to_string(++place) : "";
-    std::vector<std::string> cells = {rank, ranked.name, ranked.device, ranked.layer};
-    for (const std::string& key : ranking.settings)
-      cells.push_back(ranked.settings.contains(key) ? ranked.settings.at(key) : "");
-    for (const std::string& cell :
-         {fmt::format("{}", fmt::join(ranked.seeds, " ")), std::to_string(ranked.folders.size()), ranked.ended,
-          ranking.metric, csv_cell(ranked.mean), csv_cell(ranked.standard_deviation), csv_cell(ranked.best),
-          csv_cell(ranked.best_epoch), csv_cell(ranked.epoch_seconds), csv_cell(ranked.train_seconds),
-          join(ranked.folders, "; ")})
-      cells.push_back(cell);
-    text += csv_line(cells);
-  }
-  return text;
+  using Ranked = const RankedRuns&;
+  ColumnList<RankedRuns> columns = {{"rank", [&](Ranked ranked) { return place_of(ranked, ranking); }}};
+  add_fields(columns, {"name", "device", "layer"});
+  for (const std::string& key : ranking.settings)
+    columns.emplace_back(key, [=](Ranked r) { return r.settings.contains(key) ? r.settings.at(key) : ""; });
+  add_fields(columns, {"seeds"});
+  columns.emplace_back("num_runs", [](Ranked ranked) { return ranked.folders.size(); });
+  add_fields(columns, {"ended"});
+  columns.emplace_back("metric", [&](Ranked) { return ranking.metric; });
+  add_fields(columns,
+             {"mean", "standard_deviation", "best", "best_epoch", "epoch_seconds", "train_seconds", "folders"});
+  return csv_of(columns, ranking.ranks);
 }
 
 std::string ranking_json(const Ranking& ranking) { return json_text(to_json(ranking)); }

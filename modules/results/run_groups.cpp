@@ -87,17 +87,12 @@ std::vector<std::string> readable_differing_settings(const std::vector<RunGroup>
   return keys.size() > kMostReadable ? std::vector<std::string>() : keys;
 }
 
-// Returns "batch_size=64 data.seed=2": the last part of each key, or the whole key if two keys have the same last part.
+// Returns " batch_size=64 data.seed=2".
 std::string settings_text(const RunRecord& run, const std::vector<std::string>& keys) {
   std::string text;
-  for (const std::string& key : keys) {
-    const auto ends_alike = [&](const std::string& other) {
-      return config::last_part(other) == config::last_part(key);
-    };
-    const std::string name = std::ranges::count_if(keys, ends_alike) == 1 ? config::last_part(key) : key;
+  for (const std::string& key : keys)
     if (const auto value = run.config.find(key); value != run.config.end() && !value->second.empty())
-      text += " " + name + "=" + value->second;
-  }
+      text += " " + short_key(key, keys) + "=" + value->second;
   return text;
 }
 
@@ -155,24 +150,26 @@ bool involve_other_program(const RunGroup& a, const RunGroup& b) {
   return !other_program(*a.runs[0]).empty() || !other_program(*b.runs[0]).empty();
 }
 
-std::vector<RunGroup> group_runs(const std::vector<RunRecord>& runs) {
+std::vector<RunGroup> group_by(const std::vector<RunRecord>& runs, const Belongs& belongs) {
   std::vector<RunGroup> groups;
-  std::map<std::vector<std::string>, std::vector<size_t>> groups_of_work;
   for (const RunRecord* run : in_order_of_sweeps(runs)) {
     if (RunGroup* original = group_of_original(groups, *run)) {
       original->copies.push_back(run);
       continue;
     }
-    std::vector<size_t>& of_work = groups_of_work[work_key(*run)];
-    const auto fits = [&](size_t group) { return has_conditions_of(groups[group], *run); };
-    auto found = std::ranges::find_if(of_work, fits);
-    if (found == of_work.end()) {
-      of_work.push_back(groups.size());
-      groups.emplace_back();
-      found = of_work.end() - 1;
-    }
-    groups[*found].runs.push_back(run);
+    auto found = std::ranges::find_if(groups, [&](const RunGroup& group) { return belongs(group, *run); });
+    if (found == groups.end()) found = groups.emplace(groups.end());
+    found->runs.push_back(run);
   }
+  return groups;
+}
+
+std::vector<RunGroup> group_runs(const std::vector<RunRecord>& runs) {
+  std::map<const RunRecord*, std::vector<std::string>> works;
+  for (const RunRecord& run : runs) works[&run] = work_key(run);
+  std::vector<RunGroup> groups = group_by(runs, [&](const RunGroup& group, const RunRecord& run) {
+    return works[group.runs[0]] == works[&run] && has_conditions_of(group, run);
+  });
   for (const Labeller labeller : {label_by_layer, label_by_name, label_by_folder})
     if (label_uniquely(groups, labeller)) break;
   name_folders(groups, runs);
@@ -195,16 +192,22 @@ bool is_name_of_layer(const std::string& key, const std::vector<RunGroup>& group
 
 }  // namespace
 
-std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups) {
+std::vector<std::string> unequal_settings(const std::vector<RunGroup>& groups) {
   std::set<std::string> keys;
-  for (const RunGroup& group : groups) {
-    const auto &config = group.runs[0]->config, &first = groups[0].runs[0]->config;
-    for (const auto* one : {&config, &first})
-      for (const auto& [key, value] : *one)
-        if (key != "name" && !is_choice_of_run(key) && !is_same_setting(key, config, first)) keys.insert(key);
-  }
-  std::erase_if(keys, [&](const std::string& key) { return is_name_of_layer(key, groups); });
+  for (const RunGroup& group : groups) keys.merge(unequal_settings(group.runs[0]->config, groups[0].runs[0]->config));
+  std::erase_if(keys, [](const std::string& key) { return key == "name" || is_choice_of_run(key); });
   return {keys.begin(), keys.end()};
+}
+
+std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups) {
+  std::vector<std::string> keys = unequal_settings(groups);
+  std::erase_if(keys, [&](const std::string& key) { return is_name_of_layer(key, groups); });
+  return keys;
+}
+
+std::string short_key(const std::string& key, const std::vector<std::string>& keys) {
+  const auto is_alike = [&](const std::string& other) { return config::last_part(other) == config::last_part(key); };
+  return std::ranges::count_if(keys, is_alike) == 1 ? config::last_part(key) : key;
 }
 
 std::vector<EpochRow> all_rows(const RunGroup& group) {

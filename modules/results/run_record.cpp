@@ -71,6 +71,8 @@ std::pair<WorkHashes, WorkHashes> comparable_hashes(const RunRecord& a, const Ru
 
 const std::string& other_program(const RunRecord& run) { return run.environment.software.program; }
 
+std::string program_of(const RunRecord& run) { return other_program(run).empty() ? "rnnlab" : other_program(run); }
+
 bool is_on_gpu(const RunRecord& run) { return run.summary.device.starts_with("cuda"); }
 
 std::optional<double> seconds_since_1970(const std::string& time) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -35,6 +36,9 @@ RunRecord load_run(const std::filesystem::path& folder);
 
 // Returns the program that trained the run, if it was not rnnlab: "PyTorch 2.11.0"; otherwise "".
 const std::string& other_program(const RunRecord& run);
+
+// Returns "rnnlab" or the other program.
+std::string program_of(const RunRecord& run);
 
 // Returns whether the run trained on a GPU.
 bool is_on_gpu(const RunRecord& run);
@@ -125,9 +129,17 @@ bool involve_other_program(const RunGroup& a, const RunGroup& b);
 // Returns groups in the order of their first run. `runs` must outlive the groups.
 std::vector<RunGroup> group_runs(const std::vector<RunRecord>& runs);
 
-// Returns the keys of config.yaml in which the groups differ, except name, seed, device and layer, which labels
-// contain.
+// Returns groups without labels. A run that is not a copy joins the first group to which it belongs, else a new one.
+using Belongs = std::function<bool(const RunGroup& group, const RunRecord& run)>;
+std::vector<RunGroup> group_by(const std::vector<RunRecord>& runs, const Belongs& belongs);
+
+// Return the keys of config.yaml in which the groups differ, except name, seed, device and layer, which labels contain;
+// differing_settings leaves out those that only name the layer again.
+std::vector<std::string> unequal_settings(const std::vector<RunGroup>& groups);
 std::vector<std::string> differing_settings(const std::vector<RunGroup>& groups);
+
+// Returns the last part of a key: "batch_size"; the whole key if another one of `keys` has the same last part.
+std::string short_key(const std::string& key, const std::vector<std::string>& keys);
 
 // Returns the rows of all runs, one run after another.
 std::vector<EpochRow> all_rows(const RunGroup& group);

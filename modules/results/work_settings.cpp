@@ -107,6 +107,14 @@ bool is_same_setting(std::string_view key, const Settings& a, const Settings& b)
   return is_neutral(value) || is_as_without_key(key, value) || is_default_of_later_key(key, value);
 }
 
+std::set<std::string> unequal_settings(const Settings& a, const Settings& b) {
+  std::set<std::string> keys;
+  for (const Settings* settings : {&a, &b})
+    for (const auto& [key, value] : *settings)
+      if (!is_same_setting(key, a, b)) keys.insert(key);
+  return keys;
+}
+
 bool is_choice_of_run(std::string_view key) {
   constexpr std::array<std::string_view, 5> kChoices = {"seed", "device", "layer", "auto_layer", "strict"};
   return is_one_of(key, kChoices);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,9 @@ using Settings = std::map<std::string, std::string>;
 // it and means false, 0, auto, none or empty. Paths are equal if their last names are, because data are compared by
 // their content.
 bool is_same_setting(std::string_view key, const Settings& a, const Settings& b);
+
+// Returns the keys of settings that do not have one meaning in both files, in alphabetical order.
+std::set<std::string> unequal_settings(const Settings& a, const Settings& b);
 
 struct WorkHashes {
   std::string model;

@@ -88,14 +88,14 @@ TEST(ComparisonTable, HasNoVerdictForOneProcess) {
   Comparison comparison = sample_comparison();
   GroupResult& fused = comparison.groups[1];
   fused.verdict = TimeVerdict::kNoDifference;
-  EXPECT_EQ(comparison_table(comparison).rows()[1][9], "no difference");
+  EXPECT_EQ(time_table(comparison).rows()[1][9], "no difference");
   take_for_one_process(fused);
-  const std::vector<std::string> cells = comparison_table(comparison).rows()[1];
+  const std::vector<std::string> cells = time_table(comparison).rows()[1];
   EXPECT_THAT(std::vector(cells.begin() + 2, cells.begin() + 10),
               ::testing::ElementsAre("1", "30", "1.250", "1.000 .. 1.500*", "0.562", "-", "-", "-"));
   fused.num_timed_epochs = 1;
   fused.low_seconds = fused.high_seconds = fused.seconds;
-  EXPECT_EQ(comparison_table(comparison).rows()[1][5], "1.250*") << "one epoch has no spread";
+  EXPECT_EQ(time_table(comparison).rows()[1][5], "1.250*") << "one epoch has no spread";
 }
 
 // Returns the lines of a text from `first` on; of a negative number, from that line before the end on.

@@ -74,5 +74,38 @@ TEST(PairedByRound, DoesNotPairProcessesThatWereStartedForThemselves) {
   EXPECT_FALSE(paired_by_round(alone("a"), alone("b")));
 }
 
+TEST(Estimate, OfTwoProcessesIsTheirRange) {
+  const Estimate time = geometric_estimate({1, 4}), difference = arithmetic_estimate({-1, 3});
+  EXPECT_DOUBLE_EQ(time.value, 2);
+  EXPECT_EQ(time.low, 1);
+  EXPECT_EQ(time.high, 4);
+  EXPECT_DOUBLE_EQ(difference.value, 1);
+  EXPECT_EQ(difference.low, -1);
+}
+
+TEST(TimeRatio, ObeysItsTolerance) {
+  const std::vector<double> before(5, 1.0), now(5, 1.04);
+  EXPECT_EQ(time_ratio(now, before).verdict, TimeVerdict::kSlower);
+  const Interval within = {0.95, 1.05};
+  EXPECT_EQ(time_ratio(now, before, {.equal = within, .alike = within}).verdict, TimeVerdict::kNoDifference);
+}
+
+TEST(TimeRatio, NeedsTimesAboveZero) {
+  EXPECT_FALSE(time_ratio({1, 0}, {1, 1}).ratio);
+  EXPECT_FALSE(time_ratio({}, {1}).ratio);
+  EXPECT_DOUBLE_EQ(*time_ratio({2}, {1}).ratio, 2);
+}
+
+TEST(Speed, IsTheInverseOfARatio) {
+  TimeRatio times;
+  times.ratio = 0.5;
+  times.ratio_low = 0.25;
+  times.ratio_high = 1;
+  const Speed speed = speed_of(times);
+  EXPECT_EQ(speed.value, 2);
+  EXPECT_EQ(speed.low, 1);
+  EXPECT_EQ(speed.high, 4);
+}
+
 }  // namespace
 }  // namespace rnnlab::testing

@@ -15,22 +15,23 @@ namespace rnnlab {
 
 struct BaselineOptions {
   OnDifference on_difference = OnDifference::kRefuse;
-  double tolerance = 0.05;  // a row is slower, or faster, if the whole interval differs from 1 by more than this
+  // A row is slower, or faster, if the whole interval differs from 1 by more than this, and equal if all of it does
+  // not.
+  double tolerance = 0.05;
 };
-
-// The verdict on a row that both sides measured in at least 5 processes. kSlower: one of its parts is slower. kSame:
-// the interval of its total lies within the tolerance. kUnclear: the interval exceeds the tolerance, or a side has
-// fewer processes. kGone: only the earlier benchmark measured the row. kNew: only the present benchmark measured it.
-enum class RowVerdict { kSame, kFaster, kSlower, kUnclear, kGone, kNew };
 
 struct RowComparison {
   RowKey key;
-  RowVerdict verdict = RowVerdict::kSame;
   std::optional<double> seconds_before, seconds_now;  // of the total
   size_t processes_before = 0, processes_now = 0;     // processes that measured the row
-  // The times now divided by the times before; nullopt if a time was not above zero in each process. If a side has
-  // fewer than 3 processes, both ends of the interval are the ratio.
-  std::array<std::optional<Estimate>, kParts.size()> ratios;
+  // The times now divided by the times before, of each of kParts; without a ratio if a time was not above zero in each
+  // process.
+  std::array<TimeRatio, kParts.size()> ratios;
+  // kSlower: one of its parts is slower; else the verdict on the total, kNone if a side did not measure the row.
+  TimeVerdict verdict = TimeVerdict::kNone;
+
+  bool is_gone() const { return !seconds_now; }    // only the earlier benchmark measured the row
+  bool is_new() const { return !seconds_before; }  // only the present benchmark measured it
 };
 
 struct BaselineComparison {

@@ -8,8 +8,6 @@
 namespace rnnlab {
 namespace {
 
-using config::name_of;
-
 // The elements of one layer, for all steps and sequences and both directions.
 struct LayerSize {
   double inputs = 0;
@@ -72,12 +70,14 @@ void for_each_index(const std::vector<size_t>& sizes, Use use) {
 
 }  // namespace
 
+std::vector<size_t> grid_sizes(const BenchSettings& s) {
+  return {s.device.size(),      s.mode.size(),       s.precision.size(), s.cell.size(),      s.cudnn_algorithm.size(),
+          s.hidden_size.size(), s.batch_size.size(), s.num_steps.size(), s.num_layers.size()};
+}
+
 std::vector<BenchCase> expand_grid(const BenchSettings& s) {
   std::vector<BenchCase> all;
-  const std::vector<size_t> sizes = {
-      s.device.size(),      s.mode.size(),       s.precision.size(), s.cell.size(),      s.cudnn_algorithm.size(),
-      s.hidden_size.size(), s.batch_size.size(), s.num_steps.size(), s.num_layers.size()};
-  for_each_index(sizes, [&](const std::vector<size_t>& i) {
+  for_each_index(grid_sizes(s), [&](const std::vector<size_t>& i) {
     const int64_t hidden_size = s.hidden_size[i[5]];
     all.push_back({.device = s.device[i[0]],
                    .mode = s.mode[i[1]],
@@ -93,17 +93,6 @@ std::vector<BenchCase> expand_grid(const BenchSettings& s) {
                    .num_steps = s.num_steps[i[7]]});
   });
   return all;
-}
-
-std::string to_string(const BenchCase& c) {
-  const RecurrentOptions& o = c.options;
-  const std::string inputs = o.input_size == o.hidden_size ? "" : fmt::format(" I {}", o.input_size);
-  const bool is_usual = o.cudnn_algorithm == CudnnAlgorithm::kAuto;
-  const std::string algorithm = is_usual ? "" : fmt::format(" {}", name_of(o.cudnn_algorithm));
-  const std::string heads = o.heads == 1 ? "" : fmt::format(" heads {}", o.heads);
-  return fmt::format("{} {} {} {}{}{} H {}{} B {} T {} L {}{}", c.device, name_of(c.mode), name_of(c.precision),
-                     cell_name(o.cell), algorithm, inputs, o.hidden_size, heads, c.batch_size, c.num_steps, o.num_layers,
-                     o.bidirectional ? " bidirectional" : "");
 }
 
 double forward_flops(const BenchCase& combination) { return 2 * size_of_all(combination).products; }

@@ -59,22 +59,7 @@ Measurement joined(const std::vector<const BenchRow*>& rows) {
     if (all.iterations.empty()) all.iterations = row->measurement->iterations;
     add_process(all, *row->measurement);
   }
-  all.seconds = part_times(by_process(all));
   return all;
-}
-
-// Computes speed-ups over the processes that measured both layers.
-void set_speedups(Measurement& own, const std::vector<const BenchRow*>& base_rows,
-                  const std::vector<const BenchRow*>& rows) {
-  std::vector<PassSamples> base, samples;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (!has_measurement(base_rows[i]) || !has_measurement(rows[i])) continue;
-    base.push_back(base_rows[i]->measurement->samples);
-    samples.push_back(rows[i]->measurement->samples);
-  }
-  if (base.empty()) return;
-  own.speedup_forward = speedup(base, samples, &PassSamples::forward);
-  own.speedup_total = speedup(base, samples, &PassSamples::all);
 }
 
 // Copies a process's observations of a row, without its times.
@@ -116,15 +101,10 @@ std::vector<Ceiling> highest_ceilings(const Reports& reports) {
   std::vector<Ceiling> highest;
   for (const BenchReport& report : reports)
     for (const Ceiling& one : report.ceilings) {
-      const auto found = std::ranges::find_if(highest, [&](const Ceiling& other) {
-        return other.device == one.device && other.precision == one.precision;
-      });
-      if (found == highest.end()) {
-        highest.push_back(one);
-        continue;
-      }
-      found->gemm_flops_per_second = std::max(found->gemm_flops_per_second, one.gemm_flops_per_second);
-      found->copy_bytes_per_second = std::max(found->copy_bytes_per_second, one.copy_bytes_per_second);
+      const Ceiling* known = find_ceiling(highest, one.device, one.precision);
+      Ceiling& found = known == nullptr ? highest.emplace_back(one) : highest[static_cast<size_t>(known - &highest[0])];
+      found.gemm_flops_per_second = std::max(found.gemm_flops_per_second, one.gemm_flops_per_second);
+      found.copy_bytes_per_second = std::max(found.copy_bytes_per_second, one.copy_bytes_per_second);
     }
   return highest;
 }
@@ -151,12 +131,6 @@ std::vector<Warning> combine_warnings(const Reports& reports) {
   return all;
 }
 
-const Ceiling* find_ceiling(const std::vector<Ceiling>& ceilings, const RowKey& key) {
-  const auto found = std::ranges::find_if(
-      ceilings, [&](const Ceiling& one) { return one.device == key.device && one.precision == key.precision; });
-  return found == ceilings.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
 BenchReport combine_reports(const std::vector<BenchReport>& reports, const BenchSettings& settings) {
@@ -166,17 +140,19 @@ BenchReport combine_reports(const std::vector<BenchReport>& reports, const Bench
   combined.environment = reports[0].environment;
   combined.ceilings = highest_ceilings(reports);
   combined.warnings = combine_warnings(reports);
-  const std::vector<BenchCase> combinations = expand_grid(settings);
-  const size_t num_layers = timed_layers(settings).size();
   const size_t num_rows =
       std::ranges::max(reports, {}, [](const BenchReport& one) { return one.rows.size(); }).rows.size();
-  for (size_t place = 0; place < num_rows; ++place) {
-    const std::vector<const BenchRow*> rows = rows_at(reports, place);
-    BenchRow& row = combined.rows.emplace_back(combine_row(rows));
-    if (!row.measurement) continue;
-    set_speedups(*row.measurement, rows_at(reports, place - place % num_layers), rows);
-    if (const Ceiling* ceiling = find_ceiling(combined.ceilings, row.key))
-      row.measurement->rates = part_rates(row.measurement->seconds, combinations.at(place / num_layers), *ceiling);
+  for (size_t place = 0; place < num_rows; ++place) combined.rows.push_back(combine_row(rows_at(reports, place)));
+  const std::vector<BenchCase> combinations = expand_grid(settings);
+  const size_t num_layers = timed_layers(settings).size();
+  for (size_t place = 0; place < num_rows; place += num_layers) {
+    const std::span rows = std::span(combined.rows).subspan(place, std::min(num_layers, num_rows - place));
+    set_times(rows);
+    const auto measured = std::ranges::find_if(rows, [](const BenchRow& row) { return row.measurement.has_value(); });
+    if (measured == rows.end()) continue;
+    const RowKey& key = measured->key;
+    if (const Ceiling* ceiling = find_ceiling(combined.ceilings, key.device, key.precision))
+      set_rates(rows, combinations.at(place / num_layers), *ceiling);
   }
   return combined;
 }

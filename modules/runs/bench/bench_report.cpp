@@ -14,7 +14,6 @@
 #include "base/system/files.h"
 #include "base/system/json_fields.h"
 #include "base/text.h"
-#include "results/comparison.h"
 #include "runs/experiment.h"
 
 namespace rnnlab {
@@ -66,24 +65,6 @@ PartTimes times_of_one(const PassSamples& samples) {
           .total = median_estimate(samples.all)};
 }
 
-Estimate with_range(double value, const std::vector<double>& values) {
-  const auto [low, high] = std::ranges::minmax(values);
-  return {.value = value, .low = low, .high = high};
-}
-
-bool has_interval(const std::vector<double>& values) { return std::ssize(values) >= kMinProcessesForInterval; }
-
-// `values` has one number for each process, all above 0.
-Estimate geometric_estimate(const std::vector<double>& values) {
-  if (has_interval(values)) return estimate_of(geometric_mean_estimate(values));
-  return with_range(geometric_mean(values), values);
-}
-
-Estimate arithmetic_estimate(const std::vector<double>& values) {
-  const Estimate mean = estimate_of(arithmetic_mean_estimate(values));
-  return has_interval(values) ? mean : with_range(mean.value, values);
-}
-
 std::vector<double> medians(const std::vector<PassSamples>& processes, std::vector<double> PassSamples::*pass) {
   std::vector<double> values;
   for (const PassSamples& process : processes) values.push_back(median(process.*pass));
@@ -95,16 +76,7 @@ std::vector<double> minus(std::vector<double> whole, const std::vector<double>& 
   return whole;
 }
 
-Estimate ratio_of_medians(const std::vector<double>& numerator, const std::vector<double>& denominator) {
-  const MedianRatio result = median_ratio(numerator, denominator);
-  return {.value = result.ratio, .low = result.bounds.low, .high = result.bounds.high};
-}
-
 }  // namespace
-
-Estimate estimate_of(const MeanEstimate& mean) {
-  return {.value = mean.value, .low = mean.bounds.low, .high = mean.bounds.high};
-}
 
 Estimate difference(const std::vector<double>& whole, const std::vector<double>& part) {
   ResampledDifference resampled(whole, part);
@@ -115,30 +87,30 @@ Estimate difference(const std::vector<double>& whole, const std::vector<double>&
   return {.value = median(whole) - median(part), .low = quantile(drawn, 0.025), .high = quantile(drawn, 0.975)};
 }
 
-PartValues part_values(const std::vector<PassSamples>& processes) {
-  PartValues values{.forward = medians(processes, &PassSamples::forward),
-                    .backward_data = medians(processes, &PassSamples::forward_data),
-                    .backward_weights = medians(processes, &PassSamples::all),
-                    .total = medians(processes, &PassSamples::all)};
-  values.backward_weights = minus(values.backward_weights, values.backward_data);
-  values.backward_data = minus(values.backward_data, values.forward);
-  return values;
+std::array<std::vector<double>, kParts.size()> part_values(const std::vector<PassSamples>& processes) {
+  const std::vector<double> forward = medians(processes, &PassSamples::forward);
+  const std::vector<double> forward_data = medians(processes, &PassSamples::forward_data);
+  const std::vector<double> all = medians(processes, &PassSamples::all);
+  return {forward, minus(forward_data, forward), minus(all, forward_data), all};
 }
 
 PartTimes part_times(const std::vector<PassSamples>& processes) {
   if (processes.size() == 1) return times_of_one(processes[0]);
-  const PartValues values = part_values(processes);
-  return {.forward = geometric_estimate(values.forward),
-          .backward_data = arithmetic_estimate(values.backward_data),
-          .backward_weights = arithmetic_estimate(values.backward_weights),
-          .total = geometric_estimate(values.total)};
+  const auto values = part_values(processes);
+  PartTimes times;
+  for (size_t i = 0; i < kParts.size(); ++i)
+    times.*kParts[i].seconds = kParts[i].is_difference ? arithmetic_estimate(values[i]) : geometric_estimate(values[i]);
+  return times;
 }
 
 Estimate speedup(const std::vector<PassSamples>& base, const std::vector<PassSamples>& own,
                  std::vector<double> PassSamples::*pass) {
   RNNLAB_INVARIANT(!base.empty() && base.size() == own.size(),
                    "the sides of a speed-up have different numbers of processes, or no processes");
-  if (own.size() == 1) return ratio_of_medians(base[0].*pass, own[0].*pass);
+  if (own.size() == 1) {
+    const MedianRatio result = median_ratio(base[0].*pass, own[0].*pass);
+    return {.value = result.ratio, .low = result.bounds.low, .high = result.bounds.high};
+  }
   std::vector<double> ratios = medians(base, pass);
   const std::vector<double> seconds = medians(own, pass);
   for (size_t i = 0; i < ratios.size(); ++i) ratios[i] /= seconds[i];
@@ -184,25 +156,21 @@ void check_rounds(const Measurement& measurement, const std::string& file, size_
                 counted(std::ssize(measurement.samples.forward), "round"));
 }
 
-// Returns the times of kParts without intervals, which are slow to compute for one process.
-std::array<double, kParts.size()> times_by_samples(const Measurement& measurement) {
-  const PartValues values = part_values(by_process(measurement));
-  const auto mean = [](const std::vector<double>& of_processes) {
-    return std::accumulate(of_processes.begin(), of_processes.end(), 0.0) / static_cast<double>(of_processes.size());
-  };
-  return {geometric_mean(values.forward), mean(values.backward_data), mean(values.backward_weights),
-          geometric_mean(values.total)};
+// Returns a part's time without its interval, which is slow to compute for one process.
+double mean_of(const Part& part, const std::vector<double>& of_processes) {
+  if (!part.is_difference) return geometric_mean(of_processes);
+  return std::accumulate(of_processes.begin(), of_processes.end(), 0.0) / static_cast<double>(of_processes.size());
 }
 
 // Detects times that were edited without their samples.
 void check_values(const Measurement& measurement, const std::string& file, size_t row) {
   constexpr double kRounding = 1e-9;
-  const auto sampled = times_by_samples(measurement);
+  const auto values = part_values(by_process(measurement));
   for (size_t i = 0; i < kParts.size(); ++i) {
-    const double recorded = (measurement.seconds.*kParts[i].seconds).value;
-    if (std::abs(recorded - sampled[i]) > kRounding * sampled.back())
+    const double recorded = (measurement.seconds.*kParts[i].seconds).value, sampled = mean_of(kParts[i], values[i]);
+    if (std::abs(recorded - sampled) > kRounding * mean_of(kParts.back(), values.back()))
       throw_error(ExitCode::kData, "{}: rows.{}.measurement.seconds.{}.value is {}, but its samples give {}", file, row,
-                  kParts[i].name, format_shortest(recorded), format_shortest(sampled[i]));
+                  kParts[i].name, format_shortest(recorded), format_shortest(sampled));
   }
 }
 
@@ -248,26 +216,27 @@ RowKey row_key(LayerChoice layer, const std::string& device, const BenchCase& co
 }
 
 PartRates part_rates(const PartTimes& seconds, const BenchCase& combination, const Ceiling& ceiling) {
-  const double flops = forward_flops(combination);
-  const LeastBytes bytes = least_bytes(combination);
-  const double all_bytes = bytes.forward + bytes.backward_data + bytes.backward_weights;
-  const auto rate = [&](const Estimate& part, double part_flops, double part_bytes) {
-    return has_rate(part) ? std::optional(rate_of(part.value, part_flops, part_bytes, combination, ceiling))
-                          : std::nullopt;
-  };
-  return {.forward = rate(seconds.forward, flops, bytes.forward),
-          .backward_data = rate(seconds.backward_data, flops, bytes.backward_data),
-          .backward_weights = rate(seconds.backward_weights, flops, bytes.backward_weights),
-          .total = rate(seconds.total, 3 * flops, all_bytes)};
+  const double one = forward_flops(combination);
+  const LeastBytes least = least_bytes(combination);
+  const std::array flops = {one, one, one, 3 * one};
+  const std::array bytes = {least.forward, least.backward_data, least.backward_weights,
+                            least.forward + least.backward_data + least.backward_weights};
+  PartRates rates;
+  for (size_t i = 0; i < kParts.size(); ++i)
+    if (const Estimate& part = seconds.*kParts[i].seconds; has_rate(part))
+      rates.*kParts[i].rate = rate_of(part.value, flops.at(i), bytes.at(i), combination, ceiling);
+  return rates;
 }
 
-std::vector<PassSamples> by_process(const Measurement& measurement) {
+namespace {
+
+// Returns the samples of each process; those of a process that did not measure the row are empty.
+std::vector<PassSamples> of_all_processes(const Measurement& measurement) {
   const PassSamples& all = measurement.samples;
   if (measurement.rounds_by_process.empty()) return {all};
   std::vector<PassSamples> processes;
   int64_t begin = 0;
   for (const int64_t rounds : measurement.rounds_by_process) {
-    if (rounds == 0) continue;
     const auto part_of = [&](const std::vector<double>& samples) {
       return std::vector<double>(samples.begin() + begin, samples.begin() + begin + rounds);
     };
@@ -275,6 +244,51 @@ std::vector<PassSamples> by_process(const Measurement& measurement) {
         {.forward = part_of(all.forward), .forward_data = part_of(all.forward_data), .all = part_of(all.all)});
     begin += rounds;
   }
+  return processes;
+}
+
+void set_gains(Measurement& own, const Measurement& first) {
+  std::vector<PassSamples> base = of_all_processes(first), samples = of_all_processes(own);
+  for (size_t i = base.size(); i-- > 0;)
+    if (base[i].all.empty() || samples[i].all.empty()) {
+      base.erase(base.begin() + static_cast<std::ptrdiff_t>(i));
+      samples.erase(samples.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  if (base.empty()) return;
+  own.speedup_forward = speedup(base, samples, &PassSamples::forward);
+  own.speedup_total = speedup(base, samples, &PassSamples::all);
+}
+
+}  // namespace
+
+void set_times(std::span<BenchRow> rows) {
+  const auto& first = rows.front().measurement;
+  for (BenchRow& row : rows) {
+    if (!row.measurement) continue;
+    row.measurement->seconds = part_times(by_process(*row.measurement));
+    if (&row == &rows.front())
+      row.measurement->speedup_forward = row.measurement->speedup_total = Estimate{1, 1, 1};
+    else if (first)
+      set_gains(*row.measurement, *first);
+  }
+}
+
+void set_rates(std::span<BenchRow> rows, const BenchCase& combination, const Ceiling& ceiling) {
+  for (BenchRow& row : rows)
+    if (row.measurement) row.measurement->rates = part_rates(row.measurement->seconds, combination, ceiling);
+}
+
+const Ceiling* find_ceiling(const std::vector<Ceiling>& ceilings, const std::string& device,
+                            const std::string& precision) {
+  const auto found = std::ranges::find_if(
+      ceilings, [&](const Ceiling& one) { return one.device == device && one.precision == precision; });
+  return found == ceilings.end() ? nullptr : &*found;
+}
+
+std::vector<PassSamples> by_process(const Measurement& measurement) {
+  std::vector<PassSamples> processes = of_all_processes(measurement);
+  if (!measurement.rounds_by_process.empty())
+    std::erase_if(processes, [](const PassSamples& one) { return one.all.empty(); });
   return processes;
 }
 

@@ -5,14 +5,16 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/fields.h"
-#include "base/statistics.h"
 #include "base/system/terminal.h"
 #include "results/environment.h"
+#include "results/process_times.h"
+#include "results/table.h"
 #include "runs/bench/backend.h"
 #include "runs/bench/bench_settings.h"
 
@@ -20,18 +22,8 @@ namespace rnnlab {
 
 // Statistics from samples: the times of the three passes and of their differences, with intervals. A process gives
 // one number, the median of its samples. Several processes give the mean of their numbers, with the interval of this
-// mean. The interval of one process describes only its samples, not a different process. All functions are pure.
-
-// A number with its 95 % interval; for fewer than 6 samples of one process, and for 2 processes, with the range.
-struct Estimate {
-  double value = 0;
-  double low = 0;
-  double high = 0;
-
-  RNNLAB_FIELDS(value, low, high)
-};
-
-Estimate estimate_of(const MeanEstimate& mean);
+// mean (results/process_times.h). The interval of one process describes only its samples, not a different process, and
+// is their range for fewer than 6 samples. All functions are pure.
 
 // The seconds of one iteration in one process, by round, for the passes of backend.h; equal numbers of rounds.
 struct PassSamples {
@@ -52,9 +44,47 @@ struct PartTimes {
   RNNLAB_FIELDS(forward, backward_data, backward_weights, total)
 };
 
+// The rates of one part of a step, computed from its median time.
+struct PartRate {
+  double microseconds_per_layer_step = 0;
+  double gflops = 0;           // 1e9 operations a second
+  double gemm_share = 0;       // part of the ceiling's rate; 1 is all of it
+  double least_bytes = 0;      // see least_bytes in bench_settings.h
+  double bandwidth_share = 0;  // part of the ceiling's copy rate, for these bytes
+
+  RNNLAB_FIELDS(microseconds_per_layer_step, gflops, gemm_share, least_bytes, bandwidth_share)
+};
+
+// A part whose interval contains zero, which is possible for a difference, has no rate.
+struct PartRates {
+  std::optional<PartRate> forward;
+  std::optional<PartRate> backward_data;
+  std::optional<PartRate> backward_weights;
+  std::optional<PartRate> total;
+
+  RNNLAB_FIELDS(forward, backward_data, backward_weights, total)
+};
+
+// The four parts by name, in order, for code that prints or compares all of them.
+struct Part {
+  const char* name;  // "backward_data"
+  Estimate PartTimes::*seconds;
+  std::optional<PartRate> PartRates::*rate;
+  bool is_difference = false;  // of the times of two passes, so it may be negative
+};
+inline constexpr std::array<Part, 4> kParts = {{
+    {"forward", &PartTimes::forward, &PartRates::forward},
+    {"backward_data", &PartTimes::backward_data, &PartRates::backward_data, true},
+    {"backward_weights", &PartTimes::backward_weights, &PartRates::backward_weights, true},
+    {"total", &PartTimes::total, &PartRates::total},
+}};
+
 // Returns the times of at least one process. Means over processes are geometric for times of passes,
 // and arithmetic for differences between two passes.
 PartTimes part_times(const std::vector<PassSamples>& processes);
+
+// Returns the number of each of kParts in each process.
+std::array<std::vector<double>, kParts.size()> part_values(const std::vector<PassSamples>& processes);
 
 // Returns how many times as fast as `base` the layer `own` was, by one pass. The i-th process of both sides is the
 // same process, which measured both in turn. Both sides have the same number of processes, at least one.
@@ -65,12 +95,6 @@ Estimate speedup(const std::vector<PassSamples>& base, const std::vector<PassSam
 // seed), so that a slowdown of both samples of a round counts once: a percentile bootstrap (Efron and Tibshirani, 1993,
 // chapter 13).
 Estimate difference(const std::vector<double>& whole, const std::vector<double>& part);
-
-// The number of each part in each process.
-struct PartValues {
-  std::vector<double> forward, backward_data, backward_weights, total;
-};
-PartValues part_values(const std::vector<PassSamples>& processes);
 
 // The key of a row. Names are text, because a file may come from a version with different layers.
 struct RowKey {
@@ -96,27 +120,6 @@ struct RowKey {
 
   RNNLAB_FIELDS(layer, device, mode, precision, cell, cudnn_algorithm, hidden_size, batch_size, num_steps, num_layers,
                 input_size, bidirectional, where_given(heads), where_given(persistent_form))
-};
-
-// The rates of one part of a step, computed from its median time.
-struct PartRate {
-  double microseconds_per_layer_step = 0;
-  double gflops = 0;           // 1e9 operations a second
-  double gemm_share = 0;       // part of the ceiling's rate; 1 is all of it
-  double least_bytes = 0;      // see least_bytes in bench_settings.h
-  double bandwidth_share = 0;  // part of the ceiling's copy rate, for these bytes
-
-  RNNLAB_FIELDS(microseconds_per_layer_step, gflops, gemm_share, least_bytes, bandwidth_share)
-};
-
-// A part whose interval contains zero, which is possible for a difference, has no rate.
-struct PartRates {
-  std::optional<PartRate> forward;
-  std::optional<PartRate> backward_data;
-  std::optional<PartRate> backward_weights;
-  std::optional<PartRate> total;
-
-  RNNLAB_FIELDS(forward, backward_data, backward_weights, total)
 };
 
 // The measurement of a layer.
@@ -160,23 +163,19 @@ struct BenchReport {
   RNNLAB_FIELDS(schema_version, environment, settings, warnings, ceilings, rows)
 };
 
-// The four parts by name, in order, for code that prints or compares all of them.
-struct Part {
-  const char* name;  // "backward_data"
-  Estimate PartTimes::*seconds;
-  std::optional<PartRate> PartRates::*rate;
-};
-inline constexpr std::array<Part, 4> kParts = {{
-    {"forward", &PartTimes::forward, &PartRates::forward},
-    {"backward_data", &PartTimes::backward_data, &PartRates::backward_data},
-    {"backward_weights", &PartTimes::backward_weights, &PartRates::backward_weights},
-    {"total", &PartTimes::total, &PartRates::total},
-}};
-
 RowKey row_key(LayerChoice layer, const std::string& device, const BenchCase& combination);
 
 // Returns the rates for these times.
 PartRates part_rates(const PartTimes& seconds, const BenchCase& combination, const Ceiling& ceiling);
+
+// Set the times of the measured rows of one combination from their samples, and their gains over the first row, by the
+// processes that measured both; then their rates.
+void set_times(std::span<BenchRow> rows);
+void set_rates(std::span<BenchRow> rows, const BenchCase& combination, const Ceiling& ceiling);
+
+// Returns the ceiling of a device and a precision; null if it is not in the list.
+const Ceiling* find_ceiling(const std::vector<Ceiling>& ceilings, const std::string& device,
+                            const std::string& precision);
 
 // Returns the samples of each process that measured the row.
 std::vector<PassSamples> by_process(const Measurement& measurement);
@@ -194,28 +193,41 @@ BenchReport read_report(const std::string& file);
 
 // ---- tables for people and CSV for programs (bench_report_text.cpp) ----
 
-// The columns of row keys for people: values that all rows share are shown once, and each differing value has a column.
-struct KeyColumn {
-  const char* heading;                 // "H"
-  std::string (*text)(const RowKey&);  // "" for the usual value
-  const char* usual = "";              // text for the usual value, where it must be shown
+// A column of row keys for people; its cell is "" for the usual value. The columns are device, mode, precision, cell,
+// cuDNN's algorithm, I, H, B, T, L, D and heads, without the layer. The usual values are algorithm auto, I equal to H,
+// D 1 and one head.
+struct KeyColumn : Column<RowKey> {
+  std::string usual = "";  // text for the usual value, where it must be shown
 };
-
-// Returns the columns device, mode, precision, cell, cuDNN's algorithm, I, H, B, T, L, D, without the layer. The usual
-// values are algorithm auto, I equal to H, and D 1.
 const std::vector<KeyColumn>& key_columns();
 
-// Returns the columns in which not all of `rows` are equal.
-std::vector<KeyColumn> varying_columns(const std::vector<BenchRow>& rows);
+template <class Rows>
+std::vector<RowKey> keys_of(const Rows& rows) {
+  std::vector<RowKey> keys;
+  for (const auto& row : rows) keys.push_back(row.key);
+  return keys;
+}
 
-// Returns the values of the columns that do not vary: "cuda graph fp32 lstm H 512 B 64 T 100". "" if there are no rows.
-std::string shared_text(const std::vector<BenchRow>& rows);
+// Returns the columns in which not all keys are equal.
+std::vector<KeyColumn> varying_columns(const std::vector<RowKey>& keys);
 
-// Returns "12.81" or "1281" for four digits: whole numbers keep all digits, and there is never an exponent.
-std::string significant(double value, int digits);
+// Returns the values of the columns that do not vary: "cuda graph fp32 lstm H 512 B 64 T 100". "" if there are no keys.
+std::string shared_text(const std::vector<RowKey>& keys);
 
 // Returns "naive" if no column varies, else "naive H 256 B 32".
 std::string row_label(const RowKey& key, const std::vector<KeyColumn>& varying);
+
+// Returns the first columns of a table of rows: what varies, and the layer.
+template <class Row>
+ColumnList<Row> columns_of_keys(const std::vector<RowKey>& keys) {
+  ColumnList<Row> columns;
+  for (const KeyColumn& column : varying_columns(keys))
+    columns.emplace_back(
+        column.heading, [column](const Row& row) { return column.cell(row.key); }, Align::kLeft);
+  columns.emplace_back(
+      "layer", [](const Row& row) { return row.key.layer_text(); }, Align::kLeft);
+  return columns;
+}
 
 enum class TableWidth {
   kNarrow,  // times with the half width of their interval, microseconds a layer-step, rates and speed-ups

@@ -4,25 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/numbers.h"
-#include "base/system/terminal.h"
 #include "base/text.h"
-#include "results/comparison.h"
+#include "results/comparison_output.h"
 
 namespace rnnlab {
 namespace {
-
-template <int64_t RowKey::*member>
-std::string number(const RowKey& key) {
-  return std::to_string(key.*member);
-}
-
-template <std::string RowKey::*member>
-std::string word(const RowKey& key) {
-  return key.*member;
-}
 
 // Usual values are not shown.
 std::string inputs(const RowKey& key) {
@@ -35,16 +23,11 @@ std::string directions(const RowKey& key) { return key.bidirectional ? "2" : "";
 
 std::string heads(const RowKey& key) { return key.heads == 1 ? "" : fmt::format("{} heads", key.heads); }
 
-bool varies(const KeyColumn& column, const std::vector<BenchRow>& rows) {
-  return std::ranges::any_of(rows,
-                             [&](const BenchRow& row) { return column.text(row.key) != column.text(rows[0].key); });
-}
-
 // Sizes are shown with their letter; words need no heading.
 std::string with_heading(const KeyColumn& column, const RowKey& key) {
-  const std::string text = column.text(key);
-  const bool is_size = std::string_view(column.heading).size() == 1;
-  return is_size && !text.empty() ? std::string(column.heading) + " " + text : text;
+  const std::string text = column.cell(key);
+  const bool is_size = column.heading.size() == 1;
+  return is_size && !text.empty() ? column.heading + " " + text : text;
 }
 
 void add_part(std::vector<std::string>& parts, std::string part) {
@@ -55,35 +38,26 @@ void add_part(std::vector<std::string>& parts, std::string part) {
 
 const std::vector<KeyColumn>& key_columns() {
   static const std::vector<KeyColumn> columns = {
-      {"device", word<&RowKey::device>},   {"mode", word<&RowKey::mode>},      {"precision", word<&RowKey::precision>},
-      {"cell", word<&RowKey::cell>},       {"algorithm", algorithm, "auto"},   {"I", inputs, "I = H"},
-      {"H", number<&RowKey::hidden_size>}, {"B", number<&RowKey::batch_size>}, {"T", number<&RowKey::num_steps>},
-      {"L", number<&RowKey::num_layers>},  {"D", directions, "D 1"},           {"heads", heads, "1 head"}};
+      {{"device", &RowKey::device}}, {{"mode", &RowKey::mode}},          {{"precision", &RowKey::precision}},
+      {{"cell", &RowKey::cell}},     {{"algorithm", algorithm}, "auto"}, {{"I", inputs}, "I = H"},
+      {{"H", &RowKey::hidden_size}}, {{"B", &RowKey::batch_size}},       {{"T", &RowKey::num_steps}},
+      {{"L", &RowKey::num_layers}},  {{"D", directions}, "D 1"},         {{"heads", heads}, "1 head"}};
   return columns;
 }
 
-std::vector<KeyColumn> varying_columns(const std::vector<BenchRow>& rows) {
+std::vector<KeyColumn> varying_columns(const std::vector<RowKey>& keys) {
   std::vector<KeyColumn> columns;
+  if (keys.empty()) return columns;
   for (const KeyColumn& column : key_columns())
-    if (varies(column, rows)) columns.push_back(column);
+    if (!is_equal_in_all(column, keys)) columns.push_back(column);
   return columns;
 }
 
-std::string shared_text(const std::vector<BenchRow>& rows) {
-  if (rows.empty()) return "";
+std::string shared_text(const std::vector<RowKey>& keys) {
   std::vector<std::string> parts;
   for (const KeyColumn& column : key_columns())
-    if (!varies(column, rows)) add_part(parts, with_heading(column, rows[0].key));
+    if (is_equal_in_all(column, keys)) add_part(parts, with_heading(column, keys[0]));
   return join(parts, " ");
-}
-
-std::string significant(double value, int digits) {
-  constexpr int kMostDecimals = 9;
-  if (!std::isfinite(value)) return fmt::format("{}", value);
-  // The magnitude is taken after rounding, because 99.99 may become 100.
-  const std::string rounded = fmt::format("{:.{}e}", value, digits - 1);
-  const int magnitude = std::stoi(rounded.substr(rounded.find('e') + 1));
-  return fmt::format("{:.{}f}", value, std::clamp(digits - 1 - magnitude, 0, kMostDecimals));
 }
 
 std::string row_label(const RowKey& key, const std::vector<KeyColumn>& varying) {
@@ -94,11 +68,10 @@ std::string row_label(const RowKey& key, const std::vector<KeyColumn>& varying) 
 
 namespace {
 
-constexpr const char* kNothing = "-";
 constexpr size_t kKernelsShown = 3;
 constexpr double kWidestHalf = 0.5;  // of the value; beyond it the value says nothing
 
-std::string milliseconds(double seconds) { return significant(seconds * 1e3, 4); }
+std::string milliseconds(double seconds) { return format_significant(seconds * 1e3, 4); }
 
 // Returns the distance from the value to the farther end of its interval, divided by the value. Both ends are positive.
 double half_width(const Estimate& seconds) {
@@ -120,84 +93,69 @@ std::string with_half_width(const Estimate& seconds) {
   return fmt::format("{} ±{:.1f}%", milliseconds(seconds.value), 100 * half_width(seconds));
 }
 
-std::string interval(const Estimate& seconds) {
-  return fmt::format("{} .. {}", milliseconds(seconds.low), milliseconds(seconds.high));
+std::string interval(const Estimate& seconds) { return interval_text(1e3 * seconds.low, 1e3 * seconds.high, 4); }
+
+std::string gain_text(const Estimate& gain) {
+  return format_significant(gain.value, 3) + (is_wide(gain) ? "x wide" : "x");
 }
+
+std::string gain_interval(const Estimate& gain) { return interval_text(gain.low, gain.high, 3); }
+
+std::string three_digits(double value) { return format_significant(value, 3); }
 
 std::string percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 
-std::string speedup(const std::optional<Estimate>& value) {
-  if (!value) return kNothing;
-  return significant(value->value, 3) + (is_wide(*value) ? "x wide" : "x");
+std::string bytes_text(double bytes) { return format_bytes(static_cast<int64_t>(bytes)); }
+
+// The following functions return functions for columns, of a value that a row may lack.
+auto time_of(const Part& part, std::string (*text)(const Estimate&)) {
+  return [=](const BenchRow& row) { return row.measurement ? text(row.measurement->seconds.*part.seconds) : kNothing; };
 }
 
-std::string speedup_interval(const std::optional<Estimate>& value) {
-  return value ? significant(value->low, 3) + " .. " + significant(value->high, 3) : kNothing;
+auto rate_of(const Part& part, double PartRate::*value, std::string (*text)(double)) {
+  return [=](const BenchRow& row) -> std::string {
+    if (!row.measurement || !(row.measurement->rates.*part.rate)) return kNothing;
+    return text(*(row.measurement->rates.*part.rate).*value);
+  };
 }
 
-template <class Text>
-std::string of_rate(const std::optional<PartRate>& rate, Text text) {
-  return rate ? text(*rate) : kNothing;
-}
-
-std::string microseconds(const std::optional<PartRate>& rate) {
-  return of_rate(rate, [](const PartRate& r) { return significant(r.microseconds_per_layer_step, 3); });
-}
-
-std::string gflops(const std::optional<PartRate>& rate) {
-  return of_rate(rate, [](const PartRate& r) { return significant(r.gflops, 3); });
-}
-
-std::string gemm_percent(const std::optional<PartRate>& rate) {
-  return of_rate(rate, [](const PartRate& r) { return percent(r.gemm_share); });
-}
-
-std::string bandwidth_percent(const std::optional<PartRate>& rate) {
-  return of_rate(rate, [](const PartRate& r) { return percent(r.bandwidth_share); });
-}
-
-std::string least_bytes_text(const std::optional<PartRate>& rate) {
-  return of_rate(rate, [](const PartRate& r) { return format_bytes(static_cast<int64_t>(r.least_bytes)); });
+auto gain_of(std::optional<Estimate> Measurement::*gain, std::string (*text)(const Estimate&)) {
+  return [=](const BenchRow& row) -> std::string {
+    return row.measurement && *row.measurement.*gain ? text(*(*row.measurement.*gain)) : kNothing;
+  };
 }
 
 std::string memory(const BenchRow& row) {
-  return row.peak_memory_bytes ? format_bytes(*row.peak_memory_bytes) : kNothing;
+  return row.measurement && row.peak_memory_bytes ? format_bytes(*row.peak_memory_bytes) : kNothing;
 }
 
-struct Column {
-  const char* heading;
-  std::string (*text)(const BenchRow& row, const Measurement& measurement);
-};
+const auto &kForward = kParts[0], &kData = kParts[1], &kWeights = kParts[2], &kTotal = kParts[3];
 
-const std::vector<Column> kNarrowColumns = {
-    {"forward ms", [](const BenchRow&, const Measurement& m) { return with_half_width(m.seconds.forward); }},
-    {"bwd data ms", [](const BenchRow&, const Measurement& m) { return with_half_width(m.seconds.backward_data); }},
-    {"bwd weights ms",
-     [](const BenchRow&, const Measurement& m) { return with_half_width(m.seconds.backward_weights); }},
-    {"total ms", [](const BenchRow&, const Measurement& m) { return with_half_width(m.seconds.total); }},
-    {"fwd us/ls", [](const BenchRow&, const Measurement& m) { return microseconds(m.rates.forward); }},
-    {"bwd us/ls", [](const BenchRow&, const Measurement& m) { return microseconds(m.rates.backward_data); }},
-    {"fwd GFLOP/s", [](const BenchRow&, const Measurement& m) { return gflops(m.rates.forward); }},
-    {"% GEMM", [](const BenchRow&, const Measurement& m) { return gemm_percent(m.rates.forward); }},
-    {"fwd gain", [](const BenchRow&, const Measurement& m) { return speedup(m.speedup_forward); }},
-    {"gain", [](const BenchRow&, const Measurement& m) { return speedup(m.speedup_total); }},
-};
+const ColumnList<BenchRow> kNarrowColumns = {
+    {"forward ms", time_of(kForward, with_half_width)},
+    {"bwd data ms", time_of(kData, with_half_width)},
+    {"bwd weights ms", time_of(kWeights, with_half_width)},
+    {"total ms", time_of(kTotal, with_half_width)},
+    {"fwd us/ls", rate_of(kForward, &PartRate::microseconds_per_layer_step, three_digits)},
+    {"bwd us/ls", rate_of(kData, &PartRate::microseconds_per_layer_step, three_digits)},
+    {"fwd GFLOP/s", rate_of(kForward, &PartRate::gflops, three_digits)},
+    {"% GEMM", rate_of(kForward, &PartRate::gemm_share, percent)},
+    {"fwd gain", gain_of(&Measurement::speedup_forward, gain_text)},
+    {"gain", gain_of(&Measurement::speedup_total, gain_text)}};
 
-const std::vector<Column> kWideColumns = {
-    {"forward 95 %", [](const BenchRow&, const Measurement& m) { return interval(m.seconds.forward); }},
-    {"bwd data 95 %", [](const BenchRow&, const Measurement& m) { return interval(m.seconds.backward_data); }},
-    {"bwd weights 95 %", [](const BenchRow&, const Measurement& m) { return interval(m.seconds.backward_weights); }},
-    {"total 95 %", [](const BenchRow&, const Measurement& m) { return interval(m.seconds.total); }},
-    {"GFLOP/s", [](const BenchRow&, const Measurement& m) { return gflops(m.rates.total); }},
-    {"all % GEMM", [](const BenchRow&, const Measurement& m) { return gemm_percent(m.rates.total); }},
-    {"fwd bytes", [](const BenchRow&, const Measurement& m) { return least_bytes_text(m.rates.forward); }},
-    {"fwd % copy", [](const BenchRow&, const Measurement& m) { return bandwidth_percent(m.rates.forward); }},
-    {"bytes", [](const BenchRow&, const Measurement& m) { return least_bytes_text(m.rates.total); }},
-    {"% copy", [](const BenchRow&, const Measurement& m) { return bandwidth_percent(m.rates.total); }},
-    {"memory", [](const BenchRow& row, const Measurement&) { return memory(row); }},
-    {"fwd gain 95 %", [](const BenchRow&, const Measurement& m) { return speedup_interval(m.speedup_forward); }},
-    {"gain 95 %", [](const BenchRow&, const Measurement& m) { return speedup_interval(m.speedup_total); }},
-};
+const ColumnList<BenchRow> kWideColumns = {{"forward 95 %", time_of(kForward, interval)},
+                                           {"bwd data 95 %", time_of(kData, interval)},
+                                           {"bwd weights 95 %", time_of(kWeights, interval)},
+                                           {"total 95 %", time_of(kTotal, interval)},
+                                           {"GFLOP/s", rate_of(kTotal, &PartRate::gflops, three_digits)},
+                                           {"all % GEMM", rate_of(kTotal, &PartRate::gemm_share, percent)},
+                                           {"fwd bytes", rate_of(kForward, &PartRate::least_bytes, bytes_text)},
+                                           {"fwd % copy", rate_of(kForward, &PartRate::bandwidth_share, percent)},
+                                           {"bytes", rate_of(kTotal, &PartRate::least_bytes, bytes_text)},
+                                           {"% copy", rate_of(kTotal, &PartRate::bandwidth_share, percent)},
+                                           {"memory", memory},
+                                           {"fwd gain 95 %", gain_of(&Measurement::speedup_forward, gain_interval)},
+                                           {"gain 95 %", gain_of(&Measurement::speedup_total, gain_interval)}};
 
 std::string kernel_text(const KernelUse& kernel) {
   constexpr size_t kMostShown = 60;
@@ -212,18 +170,19 @@ std::string kernel_line(const BenchRow& row) {
   return parts.empty() ? "" : fmt::format("\n  longest: {}", join(parts, "; "));
 }
 
-bool has_part(const BenchReport& report, bool (*is_so)(const Estimate& seconds)) {
+using IsSo = bool (*)(const Estimate& number);
+
+bool has_part(const BenchReport& report, IsSo is_so) {
   return std::ranges::any_of(report.rows, [&](const BenchRow& row) {
     return row.measurement &&
            std::ranges::any_of(kParts, [&](const Part& part) { return is_so(row.measurement->seconds.*part.seconds); });
   });
 }
 
-bool has_wide_gain(const BenchReport& report) {
-  return std::ranges::any_of(report.rows, [](const BenchRow& row) {
-    const auto is_wide_gain = [](const std::optional<Estimate>& gain) { return gain && is_wide(*gain); };
-    return row.measurement &&
-           (is_wide_gain(row.measurement->speedup_forward) || is_wide_gain(row.measurement->speedup_total));
+bool has_gain(const BenchReport& report, IsSo is_so) {
+  return std::ranges::any_of(report.rows, [&](const BenchRow& row) {
+    const auto is_its = [&](const std::optional<Estimate>& gain) { return gain && is_so(*gain); };
+    return row.measurement && (is_its(row.measurement->speedup_forward) || is_its(row.measurement->speedup_total));
   });
 }
 
@@ -262,31 +221,13 @@ std::string wide_line(const BenchReport& report) {
       is_one ? "samples" : "processes", is_one ? "more repeats help" : "more processes help");
 }
 
-std::string as_lines(const std::vector<std::string>& texts) {
-  std::string lines;
-  for (const std::string& text : texts) lines += text + "\n";
-  return lines;
-}
-
 }  // namespace
 
 TextTable report_table(const BenchReport& report, TableWidth width) {
-  std::vector<Column> columns = kNarrowColumns;
-  if (width == TableWidth::kWide) columns.insert(columns.end(), kWideColumns.begin(), kWideColumns.end());
-  const std::vector<KeyColumn> varying = varying_columns(report.rows);
-  TextTable table;
-  for (const KeyColumn& key : varying) table.add_column(key.heading, Align::kLeft);
-  table.add_column("layer", Align::kLeft);
-  for (const Column& column : columns) table.add_column(column.heading, Align::kRight);
-  for (const BenchRow& row : report.rows) {
-    std::vector<std::string> cells;
-    for (const KeyColumn& key : varying) cells.push_back(key.text(row.key));
-    cells.push_back(row.key.layer_text());
-    for (const Column& column : columns)
-      cells.push_back(row.measurement ? column.text(row, *row.measurement) : kNothing);
-    table.add_row(std::move(cells));
-  }
-  return table;
+  ColumnList<BenchRow> columns = columns_of_keys<BenchRow>(keys_of(report.rows));
+  append(columns, kNarrowColumns);
+  if (width == TableWidth::kWide) append(columns, kWideColumns);
+  return table_of(columns, report.rows);
 }
 
 std::vector<std::string> report_ceilings(const BenchReport& report) {
@@ -301,7 +242,7 @@ std::vector<std::string> report_ceilings(const BenchReport& report) {
 // Returns shared information of rows only once: "naive: native loop, 8 GEMMs a step".
 std::vector<std::string> report_paths(const BenchReport& report, TableWidth width) {
   std::vector<std::string> paths;
-  const std::vector<KeyColumn> varying = varying_columns(report.rows);
+  const std::vector<KeyColumn> varying = varying_columns(keys_of(report.rows));
   for (const BenchRow& row : report.rows) {
     if (row.path.empty()) continue;
     const bool is_wide = width == TableWidth::kWide;
@@ -316,7 +257,7 @@ namespace {
 
 // Returns one warning for each reason, with the rows that it concerns.
 std::vector<Warning> reasons_for_missing_rows(const BenchReport& report) {
-  const std::vector<KeyColumn> varying = varying_columns(report.rows);
+  const std::vector<KeyColumn> varying = varying_columns(keys_of(report.rows));
   std::vector<GroupFinding> missing;
   for (const BenchRow& row : report.rows)
     if (!row.reason.empty())
@@ -330,7 +271,7 @@ std::vector<Warning> reasons_for_missing_rows(const BenchReport& report) {
 
 std::vector<Warning> report_warnings(const BenchReport& report) {
   std::vector<Warning> warnings = reasons_for_missing_rows(report);
-  const std::vector<KeyColumn> varying = varying_columns(report.rows);
+  const std::vector<KeyColumn> varying = varying_columns(keys_of(report.rows));
   for (const BenchRow& row : report.rows) {
     for (const Warning& note : row.notes)
       warnings.emplace_back(note.kind, fmt::format("{}: {}", row_label(row.key, varying), note.text));
@@ -348,92 +289,70 @@ std::vector<std::string> report_legend(const BenchReport& report) {
   if (has_part(report, is_negative))
     legend.emplace_back(
         "negative: this part is the difference of two times, and their noise is larger than the difference.");
-  if (has_part(report, is_wide) || has_wide_gain(report)) legend.push_back(wide_line(report));
+  if (has_part(report, is_wide) || has_gain(report, is_wide)) legend.push_back(wide_line(report));
   if (num_processes(report) == 1 && has_few_samples(report))
     legend.emplace_back("With fewer than six samples, the interval is the range of the samples.");
   return legend;
 }
 
 std::string report_text(const BenchReport& report, TableWidth width) {
-  std::string text;
-  for (const Warning& warning : report.warnings) text += "WARNING: " + warning.text + "\n";
+  std::string text = lines_of_texts("WARNING: ", texts_of(report.warnings));
   if (!text.empty()) text += "\n";
   const bool has_times =
       std::ranges::any_of(report.rows, [](const BenchRow& row) { return row.measurement.has_value(); });
-  if (!has_times) return text + "nothing was measured\n" + as_lines(texts_of(report_warnings(report)));
-  text += shared_text(report.rows) + "\n" + as_lines(report_ceilings(report)) + "\n";
-  text += report_table(report, width).text() + "\n" + as_lines(report_legend(report));
-  return text + as_lines(report_paths(report, width)) + as_lines(texts_of(report_warnings(report)));
+  if (!has_times) return text + "nothing was measured\n" + lines_of_texts("", texts_of(report_warnings(report)));
+  text += shared_text(keys_of(report.rows)) + "\n" + lines_of_texts("", report_ceilings(report)) + "\n";
+  text += report_table(report, width).text() + "\n" + lines_of_texts("", report_legend(report));
+  return text + lines_of_texts("", report_paths(report, width)) + lines_of_texts("", texts_of(report_warnings(report)));
 }
 
 namespace {
 
-// A name and a value for each column; all rows have equal names.
-using CsvFields = std::vector<std::pair<std::string, std::string>>;
+template <class Record, class RecordOf>
+void add_all_fields(ColumnList<BenchRow>& columns, const std::string& prefix, RecordOf record_of) {
+  add_fields(columns, keys_of_fields<Record>(), record_of, prefix);
+}
 
-std::string csv_text(const std::string& value) { return value; }
-std::string csv_text(int64_t value) { return std::to_string(value); }
-std::string csv_text(double value) { return format_shortest(value); }
-std::string csv_text(const std::optional<double>& value) { return value ? csv_text(*value) : ""; }
-std::string csv_text(bool value) { return value ? "1" : "0"; }
-
-// Adds every field of `value`, or as many empty fields, with names that begin with `prefix`.
-template <class T>
-void add_fields(CsvFields& fields, const std::string& prefix, const std::optional<T>& value) {
-  const T one = value.value_or(T{});
-  one.visit_fields([&](const std::string& name, const auto& member, int64_t) {
-    fields.emplace_back(prefix + name, value ? csv_text(member) : "");
+// Adds the columns of a part of a measurement, which are empty without one.
+template <class Value, class ValueOf>
+void add_of_measurement(ColumnList<BenchRow>& columns, const std::string& prefix, ValueOf value_of) {
+  add_all_fields<Value>(columns, prefix, [=](const BenchRow& row) -> std::optional<Value> {
+    return row.measurement ? std::optional<Value>(value_of(*row.measurement)) : std::nullopt;
   });
 }
 
-void add_measurement(CsvFields& fields, const std::optional<Measurement>& measurement) {
-  for (const Part& part : kParts) {
-    const std::string name = std::string(part.name) + "_";
-    add_fields(fields, name + "seconds_",
-               measurement ? std::optional(measurement->seconds.*part.seconds) : std::optional<Estimate>());
-    add_fields(fields, name, measurement ? measurement->rates.*part.rate : std::optional<PartRate>());
-  }
-  add_fields(fields, "speedup_forward_", measurement ? measurement->speedup_forward : std::optional<Estimate>());
-  add_fields(fields, "speedup_total_", measurement ? measurement->speedup_total : std::optional<Estimate>());
-  fields.emplace_back("num_samples", measurement ? std::to_string(measurement->samples.all.size()) : "");
-  fields.emplace_back("num_processes", measurement ? std::to_string(by_process(*measurement).size()) : "");
-  fields.emplace_back("wall_seconds", measurement ? csv_text(measurement->wall_seconds) : "");
-  fields.emplace_back("cpu_seconds", measurement ? csv_text(measurement->cpu_seconds) : "");
-}
-
-std::string kernels_text(const std::vector<KernelUse>& kernels) {
+std::string kernels_text(const BenchRow& row) {
   std::vector<std::string> parts;
-  for (const KernelUse& kernel : kernels) parts.push_back(fmt::format("{} x{}", kernel.name, kernel.count));
+  for (const KernelUse& kernel : row.kernels) parts.push_back(fmt::format("{} x{}", kernel.name, kernel.count));
   return join(parts, "; ");
 }
 
-CsvFields fields_of(const BenchRow& row) {
-  CsvFields fields;
-  add_fields(fields, "", std::optional(row.key));
-  fields.emplace_back("reason", row.reason);
-  add_measurement(fields, row.measurement);
-  fields.emplace_back("peak_memory_bytes", row.peak_memory_bytes ? std::to_string(*row.peak_memory_bytes) : "");
-  fields.emplace_back("path", row.path);
-  fields.emplace_back("path_notes", join(row.path_notes, "; "));
-  fields.emplace_back("kernels", kernels_text(row.kernels));
-  fields.emplace_back("notes", join(texts_of(row.notes), "; "));
-  return fields;
-}
-
-template <class Pick>
-std::string line_of(const CsvFields& fields, Pick pick) {
-  std::vector<std::string> cells;
-  for (const auto& field : fields) cells.push_back(pick(field));
-  return csv_line(cells);
+ColumnList<BenchRow> csv_columns() {
+  using Row = const BenchRow&;
+  ColumnList<BenchRow> columns;
+  add_all_fields<RowKey>(columns, "", &BenchRow::key);
+  add_fields(columns, {"reason"});
+  for (const Part& part : kParts) {
+    const std::string name = std::string(part.name) + "_";
+    add_of_measurement<Estimate>(columns, name + "seconds_", [=](const auto& m) { return m.seconds.*part.seconds; });
+    add_of_measurement<PartRate>(columns, name, [=](const auto& m) { return m.rates.*part.rate; });
+  }
+  add_of_measurement<Estimate>(columns, "speedup_forward_", [](const auto& m) { return m.speedup_forward; });
+  add_of_measurement<Estimate>(columns, "speedup_total_", [](const auto& m) { return m.speedup_total; });
+  append(columns,
+         {{"num_samples",
+           [](Row row) { return row.measurement ? std::optional(row.measurement->samples.all.size()) : std::nullopt; }},
+          {"num_processes", [](Row row) {
+             return row.measurement ? std::optional(by_process(*row.measurement).size()) : std::nullopt;
+           }}});
+  add_fields(columns, {"wall_seconds", "cpu_seconds"}, &BenchRow::measurement);
+  add_fields(columns, {"peak_memory_bytes", "path", "path_notes"});
+  append(columns, {{"kernels", kernels_text}, {"notes", [](Row row) { return texts_of(row.notes); }}});
+  return columns;
 }
 
 }  // namespace
 
-std::string report_csv(const BenchReport& report) {
-  std::string text = line_of(fields_of(BenchRow{}), [](const auto& field) { return field.first; });
-  for (const BenchRow& row : report.rows)
-    text += line_of(fields_of(row), [](const auto& field) { return field.second; });
-  return text;
-}
+std::string report_csv(const BenchReport& report) { return csv_of(csv_columns(), report.rows); }
 
 }  // namespace rnnlab

@@ -66,10 +66,7 @@ void check_layers(const BenchSettings& settings, Checker& checker) {
 void check_size(const BenchSettings& settings, Checker& checker) {
   constexpr size_t kMostCombinations = 100000;
   size_t count = 1;
-  for (const size_t size : {settings.device.size(), settings.mode.size(), settings.precision.size(),
-                            settings.cell.size(), settings.cudnn_algorithm.size(), settings.hidden_size.size(),
-                            settings.batch_size.size(), settings.num_steps.size(), settings.num_layers.size()})
-    count = std::min(count * size, kMostCombinations + 1);
+  for (const size_t size : grid_sizes(settings)) count = std::min(count * size, kMostCombinations + 1);
   if (count > kMostCombinations)
     checker.complain({"hidden_size", "batch_size", "num_steps", "num_layers"},
                      fmt::format("more than {} combinations", kMostCombinations));

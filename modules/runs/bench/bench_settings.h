@@ -72,12 +72,11 @@ struct BenchCase {
   int64_t num_steps = 1;
 };
 
+// Returns the numbers of values of the keys of the grid, in their order.
+std::vector<size_t> grid_sizes(const BenchSettings& settings);
+
 // Returns every combination, device slowest and num_layers fastest, in the order of the settings' keys.
 std::vector<BenchCase> expand_grid(const BenchSettings& settings);
-
-// Returns "cuda graph fp32 lstm H 512 B 64 T 100 L 4"; with "I 28" if the inputs differ from H, with "heads 4" and
-// with "bidirectional".
-std::string to_string(const BenchCase& combination);
 
 // ---- lower bounds of one pass ----
 

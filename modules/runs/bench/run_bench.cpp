@@ -100,9 +100,8 @@ std::string progress_text(const BenchRow& row) {
 std::string progress_line(size_t number, size_t count, const MeasuredCase& measured) {
   std::vector<std::string> layers;
   for (const BenchRow& row : measured.rows) layers.push_back(progress_text(row));
-  BenchCase shown = measured.combination;
-  shown.device = measured.rows.at(0).key.device;  // shows the resolved device instead of auto
-  return fmt::format("[{}/{}] {}: {}", number, count, to_string(shown), join(layers, ", "));
+  const std::string combination = shared_text({measured.rows.at(0).key});
+  return fmt::format("[{}/{}] {}: {}", number, count, combination, join(layers, ", "));
 }
 
 // Returns ", about 2 min left for these measurements", or "" if little is left. Combinations differ in size, so it is a
@@ -124,22 +123,6 @@ std::string note_of_failure(const char* what) {
 void add_note(std::vector<BenchRow>& rows, const Warning& note) {
   for (BenchRow& row : rows)
     if (is_measured(row)) row.notes.push_back(note);
-}
-
-void fill_row(BenchRow& row, const SampledGroup& group, const SampledGroup& first) {
-  Measurement measurement;
-  measurement.iterations = group.iterations;
-  measurement.samples = by_pass(group.samples);
-  measurement.rounds_by_process = {std::ssize(measurement.samples.all)};
-  measurement.seconds = part_times({measurement.samples});
-  if (&group == &first) {
-    measurement.speedup_forward = measurement.speedup_total = Estimate{1, 1, 1};
-  } else if (has_samples(first)) {
-    const std::vector<PassSamples> base = {by_pass(first.samples)};
-    measurement.speedup_forward = speedup(base, {measurement.samples}, &PassSamples::forward);
-    measurement.speedup_total = speedup(base, {measurement.samples}, &PassSamples::all);
-  }
-  row.measurement = std::move(measurement);
 }
 
 void BenchRun::report(const std::vector<MeasuredCase>& all) {
@@ -245,11 +228,15 @@ void BenchRun::measure_layers(MeasuredCase& measured, const std::string& what) {
       row.reason = "the benchmark was stopped before this row was measured";
     } else {
       row.notes = record.warnings;
-      fill_row(row, groups[i], groups[0]);
-      row.measurement->wall_seconds = record.wall_seconds;
-      row.measurement->cpu_seconds = record.cpu_seconds;
+      Measurement& measurement = row.measurement.emplace();
+      measurement.iterations = groups[i].iterations;
+      measurement.samples = by_pass(groups[i].samples);
+      measurement.rounds_by_process = {std::ssize(measurement.samples.all)};
+      measurement.wall_seconds = record.wall_seconds;
+      measurement.cpu_seconds = record.cpu_seconds;
     }
   }
+  set_times(measured.rows);
   add_rates(measured);
 }
 
@@ -257,9 +244,7 @@ void BenchRun::measure_layers(MeasuredCase& measured, const std::string& what) {
 void BenchRun::add_rates(MeasuredCase& measured) {
   if (std::ranges::none_of(measured.rows, is_measured)) return;
   try {
-    const Ceiling& best = ceiling(measured.combination);
-    for (BenchRow& row : measured.rows)
-      if (is_measured(row)) row.measurement->rates = part_rates(row.measurement->seconds, measured.combination, best);
+    set_rates(measured.rows, measured.combination, ceiling(measured.combination));
   } catch (...) {
     add_note(measured.rows, {warning::kNotInspected, note_of_failure("rates are not known")});
   }
@@ -267,10 +252,9 @@ void BenchRun::add_rates(MeasuredCase& measured) {
 
 const Ceiling& BenchRun::ceiling(const BenchCase& combination) {
   std::vector<Ceiling>& known = outcome_.report.ceilings;
-  const auto found = std::ranges::find_if(known, [&](const Ceiling& one) {
-    return one.device == backend_.device() && one.precision == config::name_of(combination.precision);
-  });
-  return found != known.end() ? *found : known.emplace_back(backend_.measure_ceiling());
+  const std::string precision(config::name_of(combination.precision));
+  const Ceiling* found = find_ceiling(known, backend_.device(), precision);
+  return found != nullptr ? *found : known.emplace_back(backend_.measure_ceiling());
 }
 
 void BenchRun::refuse(BenchRow& row, const std::exception_ptr& failure) {

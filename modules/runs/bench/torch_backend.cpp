@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "layers/device/gpu_device.h"
 #include "layers/execution_path.h"
+#include "results/environment.h"
 #include "results/waiting.h"
 #include "runs/devices.h"
 #include "runs/memory_estimate.h"
@@ -104,14 +105,10 @@ int64_t peak_bytes_during(c10::Device device, const std::function<void()>& work)
   return peak_memory_bytes(device).value() - before;
 }
 
-std::vector<std::string> throttling(const GpuSurvey& survey) {
-  std::vector<std::string> found;
-  for (size_t i = 0; i < survey.gpus.size(); ++i) {
-    const GpuInfo& gpu = survey.gpus[i];
-    if (!gpu.throttle_reasons.empty())
-      found.push_back(fmt::format("GPU {} ({}) was THROTTLED: {} (SM clock {} of {} MHz)", i, gpu.name,
-                                  join(gpu.throttle_reasons, ", "), gpu.sm_clock_mhz, gpu.max_sm_clock_mhz));
-  }
+std::vector<Warning> throttling(const GpuSurvey& survey) {
+  std::vector<Warning> found;
+  for (size_t i = 0; i < survey.gpus.size(); ++i)
+    if (const auto warning = throttling_warning(survey.gpus[i], i, "was")) found.push_back(*warning);
   return found;
 }
 
@@ -274,8 +271,7 @@ SamplingRecord TorchBackend::end_sampling() {
   for (const std::string& warning : memory_warnings_) record.warnings.emplace_back(warning::kLittleMemory, warning);
   for (const Warning& warning : waiting_during(wall.count(), seen)) record.warnings.push_back(warning);
   if (problem_->device.is_cpu()) return record;
-  for (const std::string& cause : throttling(survey_gpus()))
-    record.warnings.emplace_back(warning::kGpuThrottled, cause);
+  for (const Warning& warning : throttling(survey_gpus())) record.warnings.push_back(warning);
   return record;
 }
 

@@ -35,8 +35,8 @@ std::vector<KernelUse> kernels_during(c10::Device device, const std::function<vo
 // tensors that this thread allocates count; buffers of libraries do not.
 int64_t peak_bytes_during(c10::Device device, const std::function<void()>& work);
 
-// Returns a line for each GPU of the survey whose clocks are throttled.
-std::vector<std::string> throttling(const GpuSurvey& survey);
+// Returns a warning for each GPU of the survey whose clocks are throttled.
+std::vector<Warning> throttling(const GpuSurvey& survey);
 
 // The common data of all layers of a combination, drawn with a seed.
 struct Problem {

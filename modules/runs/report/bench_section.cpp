@@ -40,7 +40,7 @@ std::string size_label(const RowKey& key, const std::vector<KeyColumn>& varying)
 }
 
 std::vector<Size> sizes_of(const BenchReport& report) {
-  const std::vector<KeyColumn> varying = varying_columns(report.rows);
+  const std::vector<KeyColumn> varying = varying_columns(keys_of(report.rows));
   std::vector<Size> sizes;
   for (const BenchRow& row : report.rows) {
     const std::string label = size_label(row.key, varying);
@@ -128,7 +128,7 @@ size_t position_of(const std::vector<std::string>& list, const std::string& item
 
 void add_bars(std::vector<Chart>& charts, const BenchReport& report, const std::string& prefix) {
   constexpr size_t kMostBars = 60;
-  const std::vector<KeyColumn> varying = varying_columns(report.rows);
+  const std::vector<KeyColumn> varying = varying_columns(keys_of(report.rows));
   const std::vector<std::string> layers = measured_layers(report);
   for (const PartText& shown : kShownParts) {
     Bars bars = {{.name = "time", .unit = "ms"}, {}};
@@ -155,7 +155,7 @@ struct Grid {
 };
 
 std::string across_label(const Grid& grid, const RowKey& key) {
-  const std::string text = grid.across.text(key);
+  const std::string text = grid.across.cell(key);
   return text.empty() ? grid.across.usual : text;
 }
 
@@ -170,7 +170,7 @@ std::string down_label(const Grid& grid, const RowKey& key) {
 HeatMap empty_map(const BenchReport& report, const Grid& grid) {
   HeatMap map;
   map.x.name = grid.across.heading;
-  for (const KeyColumn& column : grid.down) map.y.name += (map.y.name.empty() ? "" : " ") + std::string(column.heading);
+  for (const KeyColumn& column : grid.down) map.y.name += (map.y.name.empty() ? "" : " ") + column.heading;
   for (const BenchRow& row : report.rows) {
     add_once(map.columns, across_label(grid, row.key));
     add_once(map.rows, down_label(grid, row.key));
@@ -205,7 +205,7 @@ Chart heat_map(const BenchReport& report, const Grid& grid, const std::string& l
 }
 
 void add_heat_maps(std::vector<Chart>& charts, const BenchReport& report, const std::string& prefix) {
-  std::vector<KeyColumn> varying = varying_columns(report.rows);
+  std::vector<KeyColumn> varying = varying_columns(keys_of(report.rows));
   if (varying.size() < 2) return;
   const KeyColumn across = varying.back();
   varying.pop_back();
@@ -326,7 +326,7 @@ Answer answer_of(const Benchmark& benchmark) {
   for (const GpuInfo& gpu : report.environment.nvidia.gpus) add_once(machine, gpu.name);
   machine.push_back(report.environment.cpu.model);
   machine.push_back(counted(report.environment.num_threads, "thread"));
-  const std::string work = report.rows.empty() ? "" : "; " + shared_text(report.rows);
+  const std::string work = report.rows.empty() ? "" : "; " + shared_text(keys_of(report.rows));
   return {sentence_of(report),
           fmt::format("{}; {}{}", join(machine, ", "), report.environment.start_time.substr(0, kDay), work)};
 }
@@ -344,7 +344,7 @@ Section bench_section(const Benchmark& benchmark, const std::string& prefix) {
   Section section = {.id = prefix, .heading = "Benchmark " + benchmark.file, .blocks = {}};
   std::vector<Block>& blocks = section.blocks;
   Sentences opening = {machine_lines(report.environment)};
-  if (!report.rows.empty()) opening.lines.push_back("All rows: " + shared_text(report.rows) + ".");
+  if (!report.rows.empty()) opening.lines.push_back("All rows: " + shared_text(keys_of(report.rows)) + ".");
   for (const std::string& ceiling : report_ceilings(report)) opening.lines.push_back(ceiling);
   blocks.emplace_back(opening);
   blocks.emplace_back(NamedTable{prefix + "-rows", "Layers", report_table(report, TableWidth::kNarrow)});

@@ -206,19 +206,38 @@ std::vector<std::vector<const Curve*>> curves_by_group(const Curves& chart) {
   return groups;
 }
 
+// Points that become one point of a curve or a band.
+using PointsAtOnePlace = std::vector<const Point*>;
+
+std::vector<PointsAtOnePlace> by_x(const std::vector<const Curve*>& runs) {
+  std::map<double, PointsAtOnePlace> places;
+  for (const Curve* run : runs)
+    for (const Point& point : run->points) places[point.x].push_back(&point);
+  std::vector<PointsAtOnePlace> all;
+  for (auto& [x, points] : places) all.push_back(std::move(points));
+  return all;
+}
+
+std::vector<double> members_of(const PointsAtOnePlace& points, double Point::*member) {
+  std::vector<double> values;
+  for (const Point* point : points) values.push_back(point->*member);
+  return values;
+}
+
+std::string note_of(const PointsAtOnePlace& points) {
+  std::string note;
+  for (const Point* point : points)
+    if (!point->note.empty()) note = point->note;
+  return note;
+}
+
 using Pool = double (*)(std::span<const double> values);
 
 Curve pooled(const std::vector<const Curve*>& runs, Pool pool) {
   if (runs.size() == 1) return *runs[0];
-  std::map<double, std::pair<std::vector<double>, std::string>> values;
-  for (const Curve* run : runs)
-    for (const Point& point : run->points) {
-      auto& [at_x, note] = values[point.x];
-      at_x.push_back(point.y);
-      if (!point.note.empty()) note = point.note;
-    }
   Curve curve = {runs[0]->group, fmt::format("{} ({} runs)", runs[0]->group, runs.size()), {}, runs[0]->style};
-  for (const auto& [x, at_x] : values) curve.points.push_back({x, pool(at_x.first), at_x.second});
+  for (const PointsAtOnePlace& points : by_x(runs))
+    curve.points.push_back({points[0]->x, pool(members_of(points, &Point::y)), note_of(points)});
   return curve;
 }
 
@@ -237,18 +256,6 @@ PooledCurves pooled_by_group(const Curves& chart) {
 
 namespace {
 
-// Points that become one point of a band.
-using PointsAtOnePlace = std::vector<const Point*>;
-
-std::vector<PointsAtOnePlace> by_x(const std::vector<const Curve*>& runs) {
-  std::map<double, PointsAtOnePlace> places;
-  for (const Curve* run : runs)
-    for (const Point& point : run->points) places[point.x].push_back(&point);
-  std::vector<PointsAtOnePlace> all;
-  for (auto& [x, points] : places) all.push_back(std::move(points));
-  return all;
-}
-
 std::vector<PointsAtOnePlace> by_position(const std::vector<const Curve*>& runs) {
   std::vector<PointsAtOnePlace> all;
   for (const Curve* run : runs)
@@ -260,20 +267,10 @@ std::vector<PointsAtOnePlace> by_position(const std::vector<const Curve*>& runs)
 }
 
 BandPoint band_point(const PointsAtOnePlace& points) {
-  std::vector<double> x, y;
-  BandPoint made;
-  for (const Point* point : points) {
-    x.push_back(point->x);
-    y.push_back(point->y);
-    if (!point->note.empty()) made.note = point->note;
-  }
-  made.x = median(x);
-  made.middle = pooled_metric(y);
-  if (std::isnan(made.middle)) {
-    made.low = made.high = made.middle;
-    return made;
-  }
-  const auto [low, high] = std::ranges::minmax(y);
+  const std::vector<double> y = members_of(points, &Point::y);
+  BandPoint made{.x = median(members_of(points, &Point::x)), .middle = pooled_metric(y), .note = note_of(points)};
+  const auto [low, high] = std::isnan(made.middle) ? std::pair(made.middle, made.middle)
+                                                   : std::pair(std::ranges::min(y), std::ranges::max(y));
   made.low = low;
   made.high = high;
   return made;

@@ -11,6 +11,7 @@
 #include "base/numbers.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "results/table.h"
 #include "runs/report/text.h"
 
 namespace rnnlab::report {
@@ -140,66 +141,56 @@ namespace {
 
 const char* align_class(Align align) { return align == Align::kRight ? " class=\"n\"" : ""; }
 
-constexpr const char* kNoValue = "-";  // a cell without a value
-
 std::string cell_class(Align align, const std::string& cell) {
-  const std::string classes = std::string(align == Align::kRight ? "n" : "") + (cell == kNoValue ? " none" : "");
+  const std::string classes = std::string(align == Align::kRight ? "n" : "") + (cell == kNothing ? " none" : "");
   return classes.empty() ? "" : fmt::format(" class=\"{}\"", trim(classes));
 }
 
 // Returns the table without the columns that have no value in any row.
 TextTable without_empty_columns(const TextTable& table) {
-  TextTable made;
   std::vector<size_t> kept;
   for (size_t i = 0; i < table.columns().size(); ++i) {
-    const bool is_empty = std::ranges::all_of(table.rows(), [&](const auto& row) { return row[i] == kNoValue; });
-    if (is_empty && !table.rows().empty()) continue;
-    kept.push_back(i);
-    made.add_column(table.columns()[i].heading, table.columns()[i].align);
+    const bool is_empty = std::ranges::all_of(table.rows(), [&](const auto& row) { return row[i] == kNothing; });
+    if (!is_empty || table.rows().empty()) kept.push_back(i);
   }
-  for (const auto& row : table.rows()) {
-    std::vector<std::string> cells;
-    for (const size_t i : kept) cells.push_back(row[i]);
-    made.add_row(cells);
-  }
-  return made;
+  return table.with_columns(kept);
 }
 
-// On a narrow screen each row of the table becomes a list of its cells with their headings. The roles keep it a table
-// for a screen reader, which takes the roles from the layout otherwise.
-std::string cards_html(const TextTable& table, const std::string& caption) {
-  std::string html = fmt::format(
-      "<table class=\"cards\" role=\"table\">\n<caption>{}</caption>\n<thead><tr role=\"row\">", html_escaped(caption));
+// kCards: on a narrow screen each row becomes a list of its cells with their headings. The roles keep it a table for a
+// screen reader, which takes the roles from the layout otherwise.
+enum class Layout { kTable, kCards };
+
+std::string role_of(Layout layout, const char* role) {
+  return layout == Layout::kCards ? fmt::format(" role=\"{}\"", role) : "";
+}
+
+std::string first_cell(const TextTable& table, const std::string& cell, Layout layout) {
+  const TableColumn& column = table.columns()[0];
+  const bool needs_heading = column.heading != "run" && column.heading != "layer";  // such as the size 16
+  const bool has_heading = layout == Layout::kCards && needs_heading;
+  return fmt::format("<th scope=\"row\"{}{}{}>{}</th>", role_of(layout, "rowheader"),
+                     has_heading ? fmt::format(" data-heading=\"{} \"", html_escaped(column.heading)) : "",
+                     align_class(column.align), html_escaped(cell));
+}
+
+std::string cell_html(const TableColumn& column, const std::string& cell, Layout layout) {
+  if (layout == Layout::kTable) return fmt::format("<td{}>{}</td>", align_class(column.align), html_escaped(cell));
+  return fmt::format("<td role=\"cell\" data-heading=\"{}\"{}>{}</td>", html_escaped(column.heading),
+                     cell_class(column.align, cell), html_escaped(cell));
+}
+
+std::string table_html(const TextTable& table, const std::string& caption, Layout layout = Layout::kTable) {
+  const std::string row_role = role_of(layout, "row");
+  std::string html = fmt::format("<table{}{}>\n<caption>{}</caption>\n<thead><tr{}>",
+                                 layout == Layout::kCards ? " class=\"cards\"" : "", role_of(layout, "table"),
+                                 html_escaped(caption), row_role);
   for (const TableColumn& column : table.columns())
-    html += fmt::format("<th scope=\"col\" role=\"columnheader\"{}>{}</th>", align_class(column.align),
+    html += fmt::format("<th scope=\"col\"{}{}>{}</th>", role_of(layout, "columnheader"), align_class(column.align),
                         html_escaped(column.heading));
   html += "</tr></thead>\n<tbody>\n";
-  const std::string heading = table.columns()[0].heading;
-  const bool needs_heading = heading != "run" && heading != "layer";  // such as the size 16
   for (const auto& row : table.rows()) {
-    html += fmt::format("<tr role=\"row\"><th scope=\"row\" role=\"rowheader\"{}{}>{}</th>",
-                        needs_heading ? fmt::format(" data-heading=\"{} \"", html_escaped(heading)) : "",
-                        align_class(table.columns()[0].align), html_escaped(row[0]));
-    for (size_t i = 1; i < row.size(); ++i)
-      html += fmt::format("<td role=\"cell\" data-heading=\"{}\"{}>{}</td>", html_escaped(table.columns()[i].heading),
-                          cell_class(table.columns()[i].align, row[i]), html_escaped(row[i]));
-    html += "</tr>\n";
-  }
-  return html + "</tbody>\n</table>\n";
-}
-
-std::string table_html(const TextTable& table, const std::string& caption) {
-  std::string html = fmt::format("<table>\n<caption>{}</caption>\n<thead><tr>", html_escaped(caption));
-  for (const TableColumn& column : table.columns())
-    html += fmt::format("<th scope=\"col\"{}>{}</th>", align_class(column.align), html_escaped(column.heading));
-  html += "</tr></thead>\n<tbody>\n";
-  for (const auto& row : table.rows()) {
-    html += "<tr>";
-    for (size_t i = 0; i < row.size(); ++i) {
-      const std::string_view kind = i == 0 ? "th" : "td";
-      html += fmt::format("<{0}{1}{2}>{3}</{0}>", kind, i == 0 ? " scope=\"row\"" : "",
-                          align_class(table.columns()[i].align), html_escaped(row[i]));
-    }
+    html += fmt::format("<tr{}>{}", row_role, first_cell(table, row[0], layout));
+    for (size_t i = 1; i < row.size(); ++i) html += cell_html(table.columns()[i], row[i], layout);
     html += "</tr>\n";
   }
   return html + "</tbody>\n</table>\n";
@@ -281,7 +272,7 @@ std::string named_table_html(const NamedTable& named) {
   constexpr size_t kMostCards = 24, kFewColumns = 3;
   const TextTable table = without_empty_columns(named.table);
   const bool has_cards = table.rows().size() <= kMostCards && table.columns().size() >= kFewColumns;
-  return scrolling(has_cards ? cards_html(table, named.title) : table_html(table, named.title), named.title) +
+  return scrolling(table_html(table, named.title, has_cards ? Layout::kCards : Layout::kTable), named.title) +
          csv_link(named.table, named.id, named.title);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/numbers.h"
 #include "base/text.h"
+#include "results/table.h"
 #include "runs/report/sections.h"
 
 namespace rnnlab::report {
@@ -89,36 +90,32 @@ Chart horizon_chart(const PredictionOverview& overview, const std::string& id) {
 
 NamedTable error_table(const PredictionOverview& overview, const std::string& prefix) {
   const bool has_classes = !overview.metrics.classes.empty(), is_single = overview.metrics.targets.empty();
-  TextTable table;
-  for (const std::string& heading : {overview.metrics.row, std::string("target"), std::string("prediction")})
-    table.add_column(heading, Align::kLeft);
-  table.add_column(has_classes ? "missing probability"
-                   : is_single ? "absolute error"
-                               : "largest absolute error",
-                   Align::kRight);
-  for (const SampleError& one : overview.largest_errors)
-    table.add_row({one.sample, one.target, one.prediction, format_significant(one.error, 4)});
+  const ColumnList<SampleError> columns = {{overview.metrics.row, &SampleError::sample, Align::kLeft},
+                                           {"target", &SampleError::target, Align::kLeft},
+                                           {"prediction", &SampleError::prediction, Align::kLeft},
+                                           {has_classes ? "missing probability"
+                                            : is_single ? "absolute error"
+                                                        : "largest absolute error",
+                                            [](const SampleError& one) { return format_significant(one.error, 4); }}};
   return {prefix + "-errors",
-          fmt::format("{} with the largest errors", overview.metrics.row == "step" ? "Steps" : "Samples"), table};
+          fmt::format("{} with the largest errors", overview.metrics.row == "step" ? "Steps" : "Samples"),
+          table_of(columns, overview.largest_errors)};
 }
 
 // Returns a row for the model and one for each prediction without a model.
 void append_baselines(std::vector<Block>& blocks, const std::optional<PartQuality>& quality,
                       const std::string& prefix) {
   if (!quality || quality->baselines.empty()) return;
-  TextTable table;
-  table.add_column("prediction", Align::kLeft);
+  std::vector<Baseline> rows = {{"the model", quality->model}};
+  for (const Baseline& baseline : quality->baselines)
+    rows.push_back({"without a model: " + baseline.name, baseline.metrics});
+  ColumnList<Baseline> columns = {{"prediction", &Baseline::name, Align::kLeft}};
   for (const auto& [metric, value] : quality->model)
-    table.add_column(heading_on(metric, name_of_part(quality->part)), Align::kRight);
-  const auto add_row = [&](const std::string& name, const MetricValues& values) {
-    std::vector<std::string> cells = {name};
-    for (const auto& [metric, value] : quality->model)
-      cells.push_back(values.contains(metric) ? format_significant(values.at(metric), 4) : "-");
-    table.add_row(std::move(cells));
-  };
-  add_row("the model", quality->model);
-  for (const Baseline& baseline : quality->baselines) add_row("without a model: " + baseline.name, baseline.metrics);
-  blocks.emplace_back(NamedTable{prefix + "-baselines", "The model and predictions without a model", table});
+    columns.emplace_back(heading_on(metric, name_of_part(quality->part)), [name = metric](const Baseline& row) {
+      return row.metrics.contains(name) ? format_significant(row.metrics.at(name), 4) : kNothing;
+    });
+  blocks.emplace_back(
+      NamedTable{prefix + "-baselines", "The model and predictions without a model", table_of(columns, rows)});
 }
 
 }  // namespace

@@ -112,14 +112,8 @@ Chart metric_chart(const std::vector<RunGroup>& groups, const EpochColumn& colum
                       .description = about_curves(groups)});
 }
 
-std::optional<Interval> ratio_interval(const GroupResult& group) {
-  if (!group.ratio_low || !group.ratio_high) return std::nullopt;
-  return Interval{*group.ratio_low, *group.ratio_high};
-}
-
-std::optional<Interval> speed_up_interval(const DeviceSpeed& speed) {
-  if (!speed.speed_up_low || !speed.speed_up_high) return std::nullopt;
-  return Interval{*speed.speed_up_low, *speed.speed_up_high};
+std::optional<Interval> interval_of(const std::optional<double>& low, const std::optional<double>& high) {
+  return low && high ? std::optional(Interval{*low, *high}) : std::nullopt;
 }
 
 // Returns the curve of speed-ups for the same work on several numbers of devices, starting with the fewest devices.
@@ -129,7 +123,7 @@ Curve speed_up_curve(const Comparison& comparison, const DeviceSpeed& reference)
   for (const GroupResult& group : comparison.groups)
     if (group.device_speed && group.device_speed->reference == reference.reference)
       curve.points.push_back({static_cast<double>(group.devices), group.device_speed->speed_up, "",
-                              speed_up_interval(*group.device_speed)});
+                              interval_of(group.device_speed->speed_up_low, group.device_speed->speed_up_high)});
   std::ranges::stable_sort(curve.points, {}, &Point::x);
   return curve;
 }
@@ -186,9 +180,9 @@ std::vector<Chart> time_bars(const Comparison& comparison, const std::string& pr
   for (size_t style = 0; style < comparison.groups.size(); ++style) {
     const GroupResult& group = comparison.groups[style];
     if (!group.seconds) continue;
-    times.bars.push_back({group.label, *group.seconds, Interval{*group.low_seconds, *group.high_seconds}, style});
+    times.bars.push_back({group.label, *group.seconds, interval_of(group.low_seconds, group.high_seconds), style});
     if (group.ratio)
-      ratios.bars.push_back({group.label, *group.ratio, ratio_interval(group), style});
+      ratios.bars.push_back({group.label, *group.ratio, interval_of(group.ratio_low, group.ratio_high), style});
     else if (group.label == comparison.baseline)
       ratios.bars.push_back({group.label, 1, std::nullopt, style});
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <ranges>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -30,13 +31,7 @@ std::string gpus_text(const GpuSurvey& survey) {
   return gpus.empty() ? "no GPU: " + survey.note : join(gpus, "; ");
 }
 
-const std::string kNothing = "-";  // as in the table of the comparison
-
 std::string build_text(const BuildInfo& build) { return build_kind(build) + ", " + build.compiler; }
-
-std::string revision_text(const BuildInfo& build) {
-  return build.git_revision.substr(0, 12) + (build.git_dirty ? " and changes" : "");
-}
 
 std::string cpu_text(const CpuInfo& cpu) {
   return fmt::format("{}, {} of {} logical CPUs usable", cpu.model, cpu.usable_cpus, cpu.logical_cpus);
@@ -49,6 +44,8 @@ std::string load_text(const CpuInfo& cpu) {
 }
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
+
+void append(Facts& facts, const Facts& more) { facts.insert(facts.end(), more.begin(), more.end()); }
 
 // Facts that name the machine and its user. Members that make_report.h has emptied are left out.
 Facts host_facts(const Environment& environment) {
@@ -84,31 +81,27 @@ Facts rank_facts(const RunRecord& run) {
   return facts;
 }
 
-// Returns the names of the facts of all runs, in the order of their first appearance.
-std::vector<std::string> names_of(const std::vector<RunFacts>& runs) {
-  std::vector<std::string> names;
-  std::map<std::string, bool> seen;
-  for (const RunFacts& run : runs)
-    for (const auto& [name, value] : run.values)
-      if (seen.emplace(name, true).second) names.push_back(name);
-  return names;
-}
+// A fact with its value in each run; nothing if the run does not have it.
+struct Fact {
+  std::string name;
+  std::vector<std::optional<std::string>> values;
 
-using Values = std::vector<std::map<std::string, std::string>>;
+  bool is_shared() const {
+    return std::ranges::all_of(values, [&](const auto& value) { return value && value == values[0]; });
+  }
+};
 
-Values values_by_name(const std::vector<RunFacts>& runs) {
-  Values values;
-  for (const RunFacts& run : runs) values.emplace_back(run.values.begin(), run.values.end());
-  return values;
-}
-
-bool is_shared(const Values& runs, const std::string& name) {
-  const auto first = runs[0].find(name);
-  if (first == runs[0].end()) return false;  // a later run has it
-  return std::ranges::all_of(runs, [&](const auto& values) {
-    const auto found = values.find(name);
-    return found != values.end() && found->second == first->second;
-  });
+// Returns the facts of all runs, in the order of their first appearance.
+std::vector<Fact> facts_by_name(const std::vector<RunFacts>& runs) {
+  std::vector<Fact> facts;
+  std::map<std::string, size_t> places;
+  for (size_t i = 0; i < runs.size(); ++i)
+    for (const auto& [name, value] : runs[i].values) {
+      const auto [place, is_new] = places.emplace(name, facts.size());
+      if (is_new) facts.push_back({name, std::vector<std::optional<std::string>>(runs.size())});
+      facts[place->second].values[i] = value;
+    }
+  return facts;
 }
 
 }  // namespace
@@ -117,40 +110,36 @@ RunFacts environment_of(const RunRecord& run, const std::string& name) {
   const Environment& environment = run.environment;
   const Identity& identity = run.summary.identity;
   constexpr size_t kDigitsShown = 12;
-  RunFacts facts{.run = name,
-                 .values = {{"folder", run.folder.string()},
-                            {"ended", run.summary.stop_reason},
-                            {"epochs", std::to_string(run.summary.epochs)},
-                            {"whole fit", format_seconds(run.summary.fit_seconds)},
-                            {"whole run", format_seconds(run.summary.total_seconds)},
-                            {"ran", run.summary.path},
-                            {"started", environment.start_time},
-                            {"memory", format_bytes(environment.host.memory_bytes)},
-                            {"CPU", cpu_text(environment.cpu)},
-                            {"CPU load", load_text(environment.cpu)},
-                            {"threads", std::to_string(environment.num_threads)},
-                            {"GPU", gpus_text(environment.nvidia)},
-                            {"NVIDIA driver", environment.nvidia.driver_version},
-                            {"LibTorch", environment.software.libtorch},
-                            {"CUDA", environment.software.cuda},
-                            {"cuDNN", environment.software.cudnn},
-                            {"rnnlab", environment.software.rnnlab + ", " + revision_text(environment.build)},
-                            {"build", build_text(environment.build)},
-                            {"precision", identity.precision},
-                            {"data on", identity.placement},
-                            {"data", identity.data_fingerprint.substr(0, kDigitsShown)},
-                            {"model", identity.model_hash.substr(0, kDigitsShown)},
-                            {"initial weights", identity.initial_weights_sha256.substr(0, kDigitsShown)},
-                            {"order of the samples", identity.order_sha256.substr(0, kDigitsShown)},
-                            {"training settings", identity.training_hash.substr(0, kDigitsShown)}}};
-  const Facts host = host_facts(environment);
-  const auto memory = std::ranges::find(facts.values, "memory", &std::pair<std::string, std::string>::first);
-  facts.values.insert(memory, host.begin(), host.end());
-  const Facts turn = turn_facts(run.summary.turn);
-  facts.values.insert(facts.values.end(), turn.begin(), turn.end());
-  const Facts ranks = rank_facts(run);
-  facts.values.insert(facts.values.end(), ranks.begin(), ranks.end());
-  return facts;
+  const Conditions conditions = rnnlab::conditions_of(environment);
+  Facts facts = {{"folder", run.folder.string()},
+                 {"ended", run.summary.stop_reason},
+                 {"epochs", std::to_string(run.summary.epochs)},
+                 {"whole fit", format_seconds(run.summary.fit_seconds)},
+                 {"whole run", format_seconds(run.summary.total_seconds)},
+                 {"ran", run.summary.path},
+                 {"started", environment.start_time}};
+  append(facts, host_facts(environment));
+  append(facts, {{"memory", format_bytes(environment.host.memory_bytes)},
+                 {"CPU", cpu_text(environment.cpu)},
+                 {"CPU load", load_text(environment.cpu)},
+                 {"threads", std::to_string(environment.num_threads)},
+                 {"GPU", gpus_text(environment.nvidia)},
+                 {"NVIDIA driver", environment.nvidia.driver_version},
+                 {"LibTorch", environment.software.libtorch},
+                 {"CUDA", environment.software.cuda},
+                 {"cuDNN", environment.software.cudnn},
+                 {"rnnlab", environment.software.rnnlab + ", " + conditions.sources},
+                 {"build", build_text(environment.build)},
+                 {"precision", identity.precision},
+                 {"data on", identity.placement},
+                 {"data", identity.data_fingerprint.substr(0, kDigitsShown)},
+                 {"model", identity.model_hash.substr(0, kDigitsShown)},
+                 {"initial weights", identity.initial_weights_sha256.substr(0, kDigitsShown)},
+                 {"order of the samples", identity.order_sha256.substr(0, kDigitsShown)},
+                 {"training settings", identity.training_hash.substr(0, kDigitsShown)}});
+  append(facts, turn_facts(run.summary.turn));
+  append(facts, rank_facts(run));
+  return {.run = name, .values = std::move(facts)};
 }
 
 RunFacts settings_of(const RunRecord& run, const std::string& name) {
@@ -161,26 +150,18 @@ TextTable shared_facts(const std::vector<RunFacts>& runs, const std::string& wha
   TextTable table;
   table.add_column(what, Align::kLeft);
   table.add_column("of all runs", Align::kLeft);
-  const Values values = values_by_name(runs);
-  for (const std::string& name : names_of(runs))
-    if (is_shared(values, name)) table.add_row({name, values[0].at(name)});
+  for (const Fact& fact : facts_by_name(runs))
+    if (fact.is_shared()) table.add_row({fact.name, *fact.values[0]});
   return table;
 }
 
 TextTable differing_facts(const std::vector<RunFacts>& runs) {
-  TextTable table;
-  table.add_column("run", Align::kLeft);
-  const Values values = values_by_name(runs);
-  std::vector<std::string> differing;
-  for (const std::string& name : names_of(runs))
-    if (!is_shared(values, name)) differing.push_back(name);
-  for (const std::string& name : differing) table.add_column(name, Align::kLeft);
-  for (size_t i = 0; i < runs.size(); ++i) {
-    std::vector<std::string> cells = {runs[i].run};
-    for (const std::string& name : differing) cells.push_back(value_or_absent(values[i], name));
-    table.add_row(cells);
-  }
-  return table;
+  ColumnList<size_t> columns = {{"run", [&](size_t run) { return runs[run].run; }, Align::kLeft}};
+  for (const Fact& fact : facts_by_name(runs))
+    if (!fact.is_shared())
+      columns.emplace_back(
+          fact.name, [=](size_t run) { return fact.values[run].value_or("absent"); }, Align::kLeft);
+  return table_of(columns, std::views::iota(size_t{0}, runs.size()));
 }
 
 namespace {
@@ -225,17 +206,17 @@ void append_costs(std::vector<Block>& blocks, const Comparison& comparison, cons
 
 // Returns a row for each group: what it ran, why no faster path ran, and what its work took.
 TextTable work_table(const Comparison& comparison) {
-  TextTable table;
-  for (const char* heading : {"run", "what ran", "why nothing faster ran", "train losses and those of the baseline"})
-    table.add_column(heading, Align::kLeft);
-  for (const char* heading : {"us a training sample", "s a whole fit"}) table.add_column(heading, Align::kRight);
-  for (const GroupResult& group : comparison.groups) {
-    const std::string agreement = group.loss_agreement ? agreement_text(*group.loss_agreement) : kNothing;
-    table.add_row({group.label, group.paths.empty() ? kNothing : join(group.paths, " and "),
-                   group.path_notes.empty() ? kNothing : join(group.path_notes, "; "), agreement,
-                   significant_digits(group.microseconds_per_sample, 4), significant_digits(group.fit_seconds, 4)});
-  }
-  return table;
+  using Group = const GroupResult&;
+  const auto text_or_nothing = [](const std::string& text) { return text.empty() ? kNothing : text; };
+  const ColumnList<GroupResult> columns = {
+      {"run", &GroupResult::label, Align::kLeft},
+      {"what ran", [=](Group g) { return text_or_nothing(join(g.paths, " and ")); }, Align::kLeft},
+      {"why nothing faster ran", [=](Group g) { return text_or_nothing(join(g.path_notes, "; ")); }, Align::kLeft},
+      {"train losses and those of the baseline",
+       [](Group g) { return g.loss_agreement ? agreement_text(*g.loss_agreement) : kNothing; }, Align::kLeft},
+      {"us a training sample", [](Group g) { return significant_digits(g.microseconds_per_sample, 4); }},
+      {"s a whole fit", [](Group g) { return significant_digits(g.fit_seconds, 4); }}};
+  return table_of(columns, comparison.groups);
 }
 
 std::vector<RunFacts> facts(const std::vector<RunGroup>& groups, RunFacts (*of)(const RunRecord&, const std::string&)) {
@@ -268,10 +249,6 @@ Sentences opening_sentences(const Comparison& comparison) {
   if (comparison.forced.empty() && comparison.groups.size() == 2) lines.resize(1);
   return {lines};
 }
-
-}  // namespace
-
-namespace {
 
 // Adds a notice with the texts of some warnings, if there are any.
 void append_warnings(std::vector<Block>& blocks, const std::string& title, const std::vector<Warning>& warnings) {

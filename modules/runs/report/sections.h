@@ -87,13 +87,13 @@ const RunRecord& best_run(const std::vector<const RunRecord*>& runs);
 // samples".
 std::string conditions_of(const std::vector<RunRecord>& runs);
 
-// The following functions summarise a comparison in sentences, with the digits of its table.
+// The following functions summarise a comparison in sentences.
 
 // Returns "NOT COMPARABLE: " if the comparison was forced, for titles that may be quoted alone; else "".
 std::string not_comparable(const Comparison& comparison);
 
-// Returns a sentence for each group that was compared with the baseline; for more than eight groups, only for the
-// fastest and the slowest. Each sentence begins with not_comparable.
+// Returns a sentence on the time of the baseline, and one for each group that was compared with it; for more than eight
+// groups, only for the fastest and the slowest. Sentences on ratios begin with not_comparable.
 std::vector<std::string> headlines(const Comparison& comparison);
 
 // ---- charts of compared runs (run_charts.cpp) ----

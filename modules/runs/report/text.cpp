@@ -119,14 +119,6 @@ std::string slug(std::string_view text) {
   return made.empty() ? "report" : made;
 }
 
-std::string csv_of(const TextTable& table) {
-  std::vector<std::string> headings;
-  for (const TableColumn& column : table.columns()) headings.push_back(column.heading);
-  std::string text = csv_line(headings);
-  for (const auto& row : table.rows()) text += csv_line(row);
-  return text;
-}
-
 std::string base64(std::string_view bytes) {
   std::string encoded(4 * ((bytes.size() + 2) / 3) + 1, '\0');  // with the 0 at its end
   const int length =

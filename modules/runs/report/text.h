@@ -4,9 +4,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
-
-#include "base/system/terminal.h"
 
 namespace rnnlab::report {
 
@@ -23,9 +20,6 @@ std::string markdown_escaped(std::string_view text);
 
 // Returns "gru_speed_2" for "GRU speed/2": small letters, digits and '_', at most 60; "report" if the result is empty.
 std::string slug(std::string_view text);
-
-// Returns the headings and rows as RFC 4180 CSV with plain line ends.
-std::string csv_of(const TextTable& table);
 
 std::string base64(std::string_view bytes);
 

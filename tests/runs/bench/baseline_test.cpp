@@ -42,7 +42,7 @@ void set_gpu(BenchReport& report, const char* name) {
   report.environment.nvidia.gpus[0].name = name;
 }
 
-RowVerdict verdict_of_naive(double forward, double forward_data, double all, double tolerance = 0.05) {
+TimeVerdict verdict_of_naive(double forward, double forward_data, double all, double tolerance = 0.05) {
   const BenchReport now = report_with(measured_row(LayerKind::kNaive, forward, forward_data, all));
   return compare_to_baseline(now, sample_of_five(), "old.json", {.tolerance = tolerance}).rows.at(0).verdict;
 }
@@ -50,7 +50,7 @@ RowVerdict verdict_of_naive(double forward, double forward_data, double all, dou
 TEST(BaselineComparison, TheSameIsTheSame) {
   const BaselineComparison against = compare_to_baseline(sample_of_five(), sample_of_five(), "old.json", {});
   ASSERT_THAT(against.rows, SizeIs(2)) << "what neither measured is left out";
-  for (const RowComparison& row : against.rows) EXPECT_EQ(row.verdict, RowVerdict::kSame);
+  for (const RowComparison& row : against.rows) EXPECT_EQ(row.verdict, TimeVerdict::kNoDifference);
   EXPECT_FALSE(against.has_regression());
 }
 
@@ -58,22 +58,22 @@ TEST(BaselineComparison, EveryPartHasItsRatio) {
   const BenchReport now = report_with(measured_row(LayerKind::kNaive, 0.8, 1.7, 1.95));
   const BaselineComparison against = compare_to_baseline(now, sample_of_five(), "old.json", {});
   std::vector<double> ratios;
-  for (const auto& ratio : against.rows.at(0).ratios) ratios.push_back(ratio->value);
+  for (const auto& ratio : against.rows.at(0).ratios) ratios.push_back(*ratio.ratio);
   EXPECT_THAT(ratios, ElementsAre(::testing::DoubleEq(2), ::testing::DoubleNear(1.5, 1e-12),
                                   ::testing::DoubleNear(1.25, 1e-12), ::testing::DoubleNear(1.625, 1e-12)));
 }
 
 TEST(BaselineComparison, ARowIsSlowerBeyondTheTolerance) {
-  EXPECT_EQ(verdict_of_naive(0.4, 1.0, 1.2), RowVerdict::kSame);
-  EXPECT_EQ(verdict_of_naive(0.412, 1.03, 1.236), RowVerdict::kSame);
-  EXPECT_EQ(verdict_of_naive(0.412, 1.03, 1.236, 0.02), RowVerdict::kSlower);
-  EXPECT_EQ(verdict_of_naive(0.44, 1.1, 1.32), RowVerdict::kSlower);
-  EXPECT_EQ(verdict_of_naive(0.36, 0.9, 1.08), RowVerdict::kFaster);
-  EXPECT_EQ(verdict_of_naive(0.36, 0.9, 1.08, 0.2), RowVerdict::kSame) << "one tolerance for both directions";
+  EXPECT_EQ(verdict_of_naive(0.4, 1.0, 1.2), TimeVerdict::kNoDifference);
+  EXPECT_EQ(verdict_of_naive(0.412, 1.03, 1.236), TimeVerdict::kNoDifference);
+  EXPECT_EQ(verdict_of_naive(0.412, 1.03, 1.236, 0.02), TimeVerdict::kSlower);
+  EXPECT_EQ(verdict_of_naive(0.44, 1.1, 1.32), TimeVerdict::kSlower);
+  EXPECT_EQ(verdict_of_naive(0.36, 0.9, 1.08), TimeVerdict::kFaster);
+  EXPECT_EQ(verdict_of_naive(0.36, 0.9, 1.08, 0.2), TimeVerdict::kNoDifference) << "one tolerance for both directions";
 }
 
 TEST(BaselineComparison, OnePartThatIsSlowerIsEnough) {
-  EXPECT_EQ(verdict_of_naive(0.4, 0.9, 1.19), RowVerdict::kSlower)
+  EXPECT_EQ(verdict_of_naive(0.4, 0.9, 1.19), TimeVerdict::kSlower)
       << "weights 0.2 -> 0.29, though the total is shorter";
 }
 
@@ -81,15 +81,15 @@ TEST(BaselineComparison, AnIntervalThatReachesBelowIsNoRegression) {
   BenchReport now = sample_of_five();
   for (size_t i = 0; i < 6; ++i) now.rows[0].measurement->samples.all[i] += 1;  // all that the first process measured
   const BaselineComparison against = compare_to_baseline(now, sample_of_five(), "old.json", {});
-  EXPECT_GT(against.rows.at(0).ratios.back()->value, 1.1);
+  EXPECT_GT(*against.rows.at(0).ratios.back().ratio, 1.1);
   EXPECT_FALSE(against.has_regression());
-  EXPECT_EQ(against.rows.at(0).verdict, RowVerdict::kUnclear);
+  EXPECT_EQ(against.rows.at(0).verdict, TimeVerdict::kUndecided);
 }
 
 TEST(BaselineComparison, OneProcessHasARatioWithoutIntervalOrVerdict) {
   const BenchReport now = testing::in_processes(report_with(measured_row(LayerKind::kNaive, 0.8, 2, 2.4)), 1);
   const BaselineComparison against = compare_to_baseline(now, testing::sample_report(), "old.json", {});
-  EXPECT_EQ(against.rows.at(0).verdict, RowVerdict::kUnclear);
+  EXPECT_EQ(against.rows.at(0).verdict, TimeVerdict::kNone);
   EXPECT_FALSE(against.has_regression());
   const std::string text = baseline_text(against);
   EXPECT_THAT(text, HasSubstr("  2.000"));
@@ -100,7 +100,7 @@ TEST(BaselineComparison, OneProcessHasARatioWithoutIntervalOrVerdict) {
 TEST(BaselineComparison, ThreeProcessesHaveAnIntervalWithoutVerdict) {
   const BenchReport three = testing::in_processes(testing::sample_report(), 3);
   const BaselineComparison against = compare_to_baseline(three, sample_of_five(), "old.json", {});
-  EXPECT_EQ(against.rows.at(0).verdict, RowVerdict::kUnclear);
+  EXPECT_EQ(against.rows.at(0).verdict, TimeVerdict::kNone);
   EXPECT_THAT(baseline_text(against), HasSubstr("1.000 (1.000 .. 1.000)"));
   EXPECT_THAT(baseline_text(against), HasSubstr("before: no verdict"));
 }
@@ -109,15 +109,15 @@ TEST(BaselineComparison, ADifferenceThatIsNotAboveZeroHasNoRatio) {
   BenchReport now = sample_of_five();
   for (size_t i = 0; i < 6; ++i) now.rows[0].measurement->samples.forward_data[i] = 0.3;  // less than forward
   const BaselineComparison against = compare_to_baseline(now, sample_of_five(), "old.json", {});
-  EXPECT_FALSE(against.rows.at(0).ratios.at(1));
-  EXPECT_TRUE(against.rows.at(0).ratios.at(2));
+  EXPECT_FALSE(against.rows.at(0).ratios.at(1).ratio);
+  EXPECT_TRUE(against.rows.at(0).ratios.at(2).ratio);
 }
 
 TEST(BaselineComparison, WhatIsNoLongerMeasuredIsARegression) {
   BenchReport now = sample_of_five();
   now.rows[1].measurement.reset();
   const BaselineComparison against = compare_to_baseline(now, sample_of_five(), "old.json", {});
-  EXPECT_EQ(against.rows.at(1).verdict, RowVerdict::kGone);
+  EXPECT_TRUE(against.rows.at(1).is_gone());
   EXPECT_TRUE(against.has_regression());
 }
 
@@ -126,7 +126,7 @@ TEST(BaselineComparison, WhatWasNotMeasuredBeforeCannotRegress) {
   before.rows[1].measurement.reset();
   const BaselineComparison against = compare_to_baseline(sample_of_five(), before, "old.json", {});
   EXPECT_FALSE(against.has_regression());
-  EXPECT_EQ(against.rows.at(1).verdict, RowVerdict::kNew);
+  EXPECT_TRUE(against.rows.at(1).is_new());
   EXPECT_THAT(baseline_text(against), HasSubstr("only before: 0, only now: 1\n"));
 }
 
@@ -230,12 +230,12 @@ BenchReport noisy_report() {
 
 TEST(BaselineComparison, AWideIntervalIsNotTakenForTheSame) {
   const BaselineComparison against = compare_to_baseline(noisy_report(), sample_of_five(), "old.json", {});
-  EXPECT_EQ(against.rows.at(0).verdict, RowVerdict::kUnclear);
+  EXPECT_EQ(against.rows.at(0).verdict, TimeVerdict::kUndecided);
   EXPECT_FALSE(against.has_regression());
   const std::string text = baseline_text(against);
   EXPECT_THAT(text, HasSubstr("0 equal within that, 1 undecided;"));
-  const Estimate& all = *against.rows[0].ratios.back();
-  EXPECT_THAT(text, HasSubstr(fmt::format(" between {:.3f} and {:.3f} of ", all.low, all.high)));
+  const TimeRatio& all = against.rows[0].ratios.back();
+  EXPECT_THAT(text, HasSubstr(fmt::format(" between {:.3f} and {:.3f} of ", *all.ratio_low, *all.ratio_high)));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "runs/bench/bench_report.h"
 
 namespace rnnlab::testing {
 namespace {
@@ -31,7 +32,7 @@ class FakeRunner : public LayerRunner {
 }  // namespace
 
 void FakeBackend::begin(const BenchCase& combination) {
-  log.push_back("begin " + to_string(combination));
+  log.push_back("begin " + shared_text({row_key(LayerKind::kNaive, combination.device, combination)}));
   combination_ = combination;
   if (num_begins-- == 0) throw std::bad_alloc();
   if (!unavailable.empty()) throw UserError(ExitCode::kDevice, unavailable);

@@ -275,7 +275,7 @@ TEST(Throttling, ClocksHeldDownAreSaid) {
   gpu.throttle_reasons = {"power cap"};
   gpu.sm_clock_mhz = 1200;
   gpu.max_sm_clock_mhz = 1980;
-  expect_golden(throttling(survey));
+  expect_golden(texts_of(throttling(survey)));
 }
 
 }  // namespace

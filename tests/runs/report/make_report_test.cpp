@@ -158,7 +158,7 @@ TEST(MakeReport, BeginsWithTheMetricAndItsBaselineIfNoTimesAreCompared) {
   const Report report = report_of(run_with_baseline(0.5));
   expect_golden(std::get<Answer>(report.opening.at(0)).sentence);
   EXPECT_THAT(opening_notices(report), ::testing::IsEmpty()) << "doubts about times come later";
-  EXPECT_THAT(std::get<Sentences>(report.sections[0].blocks.at(0)).lines, Contains(HasSubstr("s an epoch")));
+  EXPECT_THAT(std::get<Sentences>(report.sections[0].blocks.at(0)).lines, Contains(HasSubstr("An epoch of ")));
   EXPECT_THAT(std::get<Notice>(report.sections[0].blocks.at(1)).lines, Contains(HasSubstr("THE CPU IS BUSY")));
   expect_golden(std::get<Answer>(report_of(run_with_baseline(0.9)).opening.at(0)).sentence);
   EXPECT_EQ(std::get<Answer>(report_of({naive_and_fused()[0]}).opening.at(0)).sentence, "Valid acc 0.875.");
