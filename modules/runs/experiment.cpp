@@ -414,7 +414,9 @@ config::Document with_cell_of_file(config::Document document, config::Findings& 
   const config::Document inner = config::Document::from_file(file, findings);
   cell->value = inner.root();
   if (config::find_member(cell->value, "name") == nullptr && cell->value.is_map()) {
-    config::Value name{.kind = config::Value::Kind::kScalar, .text = std::filesystem::path(file).stem().string()};
+    config::Value name;
+    name.kind = config::Value::Kind::kScalar;
+    name.text = std::filesystem::path(file).stem().string();
     cell->value.members.push_back({"name", {.source = file}, std::move(name)});
   }
   return document.with_root(std::move(root));

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <regex>
 #include <stdexcept>
 
 namespace rnnlab {
@@ -80,7 +81,10 @@ ScriptResult ScriptBox::run(const std::string& command_line) const {
   std::array<char, 4096> buffer{};
   while (const size_t count = fread(buffer.data(), 1, buffer.size(), pipe.get())) output.append(buffer.data(), count);
   const int status = pclose(pipe.release());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, replaced(output, box, "BOX")};
+  // Names that mktemp draws differ from run to run.
+  static const std::regex drawn_name(R"(BOX/tmp\.\w{10})");
+  const std::string text = std::regex_replace(replaced(output, box, "BOX"), drawn_name, "BOX/tmp");
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
 }
 
 }  // namespace rnnlab

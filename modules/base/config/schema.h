@@ -93,7 +93,7 @@ struct Entry {
   std::string key;
   std::string help;
   std::variant<FieldSpec, GroupSpec> content;
-  std::set<Change> changes = {};  // of a group: of all its settings
+  std::set<Change> changes = {};           // of a group: of all its settings
   std::optional<GroupSpec> map_form = {};  // of a field: a map of keys that may stand in place of its value
 
   const FieldSpec* field() const { return std::get_if<FieldSpec>(&content); }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declares the forward and the backward pass of one layer on the CPU by panel products (panel.h). The passes replace
 // run_forward_pass and run_backward_pass: they use the same traces and give the same results except for rounding. All
-// sums before activation and all gradients of hidden states between steps stay in float32.
+// sums before activation and all gradients of hidden states between steps stay in float32. The layer `blocked` and its
+// record are those of unrolled/unrolled_layers.cpp.
 #pragma once
 
 #include "layers/execution_path.h"

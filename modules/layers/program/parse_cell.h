@@ -9,11 +9,11 @@
 // R e + b for an expression e in place of the hidden state. All mistakes are reported, each with its place.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "layers/program/cell_program.h"
+#include "layers/program/tokens.h"
 
 namespace rnnlab {
 
@@ -25,12 +25,6 @@ struct CellText {
   std::vector<LearnedVector> vectors = {};
   Biases biases = Biases::kTwo;
   bool has_heads = false;
-};
-
-struct EquationMistake {
-  int64_t line = 0;  // of the equations, from 1; 0: in the lists of names
-  int64_t column = 0;
-  std::string message;  // "unknown name 'sigmod' (did you mean 'sigmoid'?)"
 };
 
 struct ParsedCell {

@@ -8,9 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "layers/program/parse_cell.h"
-
 namespace rnnlab {
+
+struct EquationMistake {
+  int64_t line = 0;  // of the equations, from 1; 0: in the lists of names
+  int64_t column = 0;
+  std::string message;  // "unknown name 'sigmod' (did you mean 'sigmoid'?)"
+};
 
 enum class TokenKind { kName, kNumber, kSign, kLineEnd, kEnd };
 

@@ -36,7 +36,9 @@ inline at::ScalarType accumulation_type(at::ScalarType type) { return type == at
 struct LayerTrace {
   DirectionWeights weights;  // in the type of the states
   at::Tensor input;          // (T, B, I)
-  at::Tensor gates;  // (T, B, G * H): activated gates; before them products of the input, unless a kernel makes them
+  // (T, B, G * H): activated gates; before them products of the input, unless a kernel makes them. Steps beyond a
+  // sequence's length have gates too, which mean nothing.
+  at::Tensor gates;
   at::Tensor candidates;  // (T, B, H), GRU only: W_hn h + b_hn; of an own cell (T, B, K * H): its kept values
   at::Tensor hidden;      // (T + 1, B, H): all hidden states; the initial one is before the first step that is read
   at::Tensor cell;        // (T + 1, B, H) acc, LSTM only: all cell states, in the same order

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A snapshot holds all that a run needs to resume as if it had never stopped. A snapshot is taken between two steps,
-// copied to the host, and never contains a number that is not finite. Settings and data are left out, because they do
-// not change.
+// copied to the host, and never contains a number that is not finite. It has only values that all ranks share, because
+// rank 0 writes it for all of them. Settings and data are left out, because they do not change.
 #pragma once
 
 #include <optional>

@@ -43,7 +43,8 @@ struct StepRow {
 
 class StepRecord {
  public:
-  // The record has room for `capacity` rows until take() empties it.
+  // The columns are those of kernels::StepNumbers. Another value of a step stays in a tensor of its own on the device,
+  // and is read where the trainer reads this record. The record has room for `capacity` rows until take() empties it.
   StepRecord(int64_t num_gradient_norms, at::Device device, int64_t capacity = 4096);
 
   // Copies the rows, (n, 4 + num_gradient_norms) for n steps with these counts of targets.

@@ -50,7 +50,8 @@ void list_cell_option(config::Schema<Settings>& s, const char* key, int64_t Sett
 
 void list_recurrent(config::Schema<Settings>& s) {
   s.field("kind", &Settings::kind, "what the network is for; " + described_models());
-  s.field("cell", &Settings::cell, "the recurrent cell; " + described_cells() + "; or its equations, or a file of them");
+  s.field("cell", &Settings::cell,
+          "the recurrent cell; " + described_cells() + "; or its equations, or a file of them");
   s.map_form("cell", &Settings::own_cell, CellSettings::schema());
   s.field("hidden_size", &Settings::hidden_size, "units of a recurrent layer, in each direction")
       .unit("units")

@@ -49,7 +49,7 @@ RNNLAB_ENUM_NAMES(Initialization, {kPyTorch, "pytorch"}, {kXavier, "xavier"});
 struct ModelSettings {
   ModelKind kind = ModelKind::kSequenceClassifier;
   Cell cell = Cell::kLstm;
-  CellSettings own_cell;  // the map form of `cell`
+  CellSettings own_cell = {};  // the map form of `cell`
   int64_t hidden_size = 128;
   int64_t num_layers = 1;
   bool bidirectional = false;

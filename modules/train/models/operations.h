@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of the models: activations, the mean over steps and, with own kernels, the dense head, the first convolution with its
-// pooling, and sums of parts.
+// Operations of the models: activations, the mean over steps and, with own kernels, the dense head, the first
+// convolution with its pooling, and sums of parts.
 #pragma once
 
 #include <ATen/core/Tensor.h>
