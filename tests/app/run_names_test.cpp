@@ -157,7 +157,7 @@ TEST_F(RunNames, OfALinkToADeletedRunAreThoseOfTheNewestOneLeft) {
 TEST_F(RunNames, OfALinkToADeletedRunAreReadWithANote) {
   const std::string deleted = newest();
   fs::remove_all(program_.folder() / deleted);
-  program_.expect_error(2, {"evaluate", "tiny/latest"});
+  expect_golden(program_.run({"evaluate", "tiny/latest"}, 0).errors);
 }
 
 TEST_F(RunNames, OfALinkToADeletedRunAreNotResumed) {
