@@ -74,14 +74,16 @@ class Parser {
     for (const std::string& name : names) declare(name, what, {leaf, index++});
   }
 
+  // A name with a mistake is declared all the same, so that its uses are no further mistakes.
   void declare(const std::string& name, const char* what, Meaning meaning) {
+    const bool is_new = meanings_.emplace(name, meaning).second;
     if (!is_name(name))
       return complain_of_lists(fmt::format("{} is not a name: use letters, digits and _", in_quotes(name)));
     if (name == kInputName || name == kInfinityName || function_with(name))
       return complain_of_lists(fmt::format("the {} cannot be called {}, which equations use otherwise", what, name));
     if (name == kHiddenName && meaning.leaf != Operation::kState)
       return complain_of_lists(fmt::format("the {} cannot be called h, which is the hidden state", what));
-    if (!meanings_.emplace(name, meaning).second) complain_of_lists(fmt::format("the name {} is listed twice", name));
+    if (!is_new) complain_of_lists(fmt::format("the name {} is listed twice", name));
   }
 
   // ---- equations ----
