@@ -11,6 +11,7 @@
 #include "layers/layer_kind.h"
 #include "layers/program/describe_program.h"
 #include "layers/program/evaluate.h"
+#include "layers/program/step_code.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -59,9 +60,10 @@ std::string layers_text(Cell cell) {
   std::vector<std::string> can, cannot;
   for (const LayerKind kind : layer_kinds()) (has_cell(kind, cell) ? can : cannot).emplace_back(config::name_of(kind));
   std::string text = "layers: " + join(can, ", ") + "\n";
-  if (!cannot.empty() && is_own(cell))
-    text += "not by " + join(cannot, ", ") + ", which have cells of the list alone\n";
-  return text;
+  if (cannot.empty() || !is_own(cell)) return text;
+  text += fmt::format("not by: {}\n", join(cannot, ", "));
+  const std::string reason = why_no_step_code(program_of(RecurrentOptions{.cell = cell}));
+  return reason.empty() ? text : text + fmt::format("blocked cannot run it, because {}\n", reason);
 }
 
 std::string parameters_text(const RecurrentOptions& options) {
@@ -74,12 +76,14 @@ std::string parameters_text(const RecurrentOptions& options) {
 
 std::string derivative_text(const CellProgram& program) {
   if (program.has_dependent_product())
-    return "A product of this cell waits for other products, so that autograd alone differentiates it.\n";
+    return "A product of this cell reads an expression in place of the hidden state, so that autograd differentiates "
+           "it.\n";
   constexpr int64_t kPoints = 1000;
   const ReverseProgram reverse = reverse_of(program);
   const auto [difference, num_points] = check_derivative(program, kPoints);
   std::string text = fmt::format("reverse program:\n{}", reverse_text(program, reverse));
   text += fmt::format("kept for it: {}\n", kept_text(program, reverse));
+  if (num_points == 0) return text + "No gradient was compared: the equations are not finite at random inputs.\n";
   return text + fmt::format("Its gradients differ from those by dual numbers by {:.1e} at most, at {} random points.\n",
                             difference, num_points);
 }

@@ -55,7 +55,7 @@ CheckedFile check_file(const std::string& file, const std::vector<std::string>& 
   for (size_t i = 0; i < sweep.num_cases(); ++i) {
     const config::Document one = sweep.document(i);
     checked.labels.push_back(sweep.label(i));
-    checked.cases.push_back(config::read(one, Experiment::schema(), findings));
+    checked.cases.push_back(read_case(one, findings));
     if (const auto reason = unsupported_here(checked.cases.back(), AskGpu::kYes))
       add_once(notes, config::with_place(*reason, config::places_of_keys(one)));
   }

@@ -359,7 +359,7 @@ config::Schema<Experiment> make_schema() {
 LayerWork layer_work(const Experiment& experiment) {
   LayerWork work = {.precision = experiment.precision};
   if (experiment.device != "auto") work.processor = named_processor(experiment);
-  if (!has_recurrent_layers(experiment)) return work;
+  if (!has_recurrent_layers(experiment) || !has_readable_cell(experiment.model)) return work;
   const RecurrentOptions options = recurrent_options(experiment.model, 1);
   if (contradictions(options).empty()) work.options = options;  // the model's own checks report contradictions
   return work;
@@ -395,30 +395,32 @@ std::string file_beside(const std::string& file, const std::filesystem::path& fo
   return is_found || folder.empty() || !path_exists(folder / file) ? file : (folder / file).string();
 }
 
-bool is_yaml_name(const std::string& text) { return text.ends_with(".yaml") || text.ends_with(".yml"); }
-
 std::string whole_if_there(const std::string& path) {
   return path_exists(path) ? normalized_path(path).string() : path;
 }
 
 // Replaces the name of a file in `model.cell` by the cell in the file, so that all later readers find the equations.
-// Not for settings of earlier runs, which may come from a stranger and contain the equations themselves.
 config::Document with_cell_of_file(config::Document document, config::Findings& findings) {
   config::Value root = document.root();
   config::Member* model = config::find_member(root, "model");
   config::Member* cell = model == nullptr ? nullptr : config::find_member(model->value, "cell");
-  if (cell == nullptr || !cell->value.is_scalar() || !is_yaml_name(cell->value.text)) return document;
-  const std::filesystem::path folder = std::filesystem::path(cell->value.place.source).parent_path();
-  const bool is_of_file = cell->value.place.argument == 0;
-  const std::string file = file_beside(cell->value.text, is_of_file ? folder : std::filesystem::path());
-  const config::Document inner = config::Document::from_file(file, findings);
-  cell->value = inner.root();
-  if (config::find_member(cell->value, "name") == nullptr && cell->value.is_map()) {
+  if (cell == nullptr || !cell->value.is_scalar() || !is_cell_file(cell->value.text)) return document;
+  const bool is_argument = cell->value.place.argument > 0;
+  const auto folder =
+      is_argument ? std::filesystem::path() : std::filesystem::path(cell->value.place.source).parent_path();
+  const config::Document inner = config::Document::from_file((folder / cell->value.text).string(), findings);
+  config::Value of_file = inner.root();
+  if (!inner.is_whole() || !of_file.is_map()) {
+    std::erase_if(model->value.members, [](const config::Member& member) { return member.key == "cell"; });
+    return document.with_root(std::move(root));
+  }
+  if (config::find_member(of_file, "name") == nullptr) {
     config::Value name;
     name.kind = config::Value::Kind::kScalar;
-    name.text = std::filesystem::path(file).stem().string();
-    cell->value.members.push_back({"name", {.source = file}, std::move(name)});
+    name.text = std::filesystem::path(cell->value.text).stem().string();
+    of_file.members.push_back({"name", {.source = inner.source()}, std::move(name)});
   }
+  cell->value = std::move(of_file);
   return document.with_root(std::move(root));
 }
 
@@ -430,10 +432,14 @@ Experiment read_checked(const config::Document& document, config::Findings& find
 
 }  // namespace
 
+Experiment read_case(const config::Document& document, config::Findings& findings) {
+  return config::read(with_cell_of_file(document, findings), Experiment::schema(), findings);
+}
+
 Experiment read_experiment(config::Document document, const std::vector<std::string>& overrides,
                            config::Findings& findings) {
   for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
-  Experiment experiment = read_checked(with_cell_of_file(std::move(document), findings), findings);
+  Experiment experiment = read_checked(document, findings);
   choose_split(experiment.data);
   return experiment;
 }

@@ -98,9 +98,14 @@ std::string_view implementation_name(const Experiment& experiment);
 // Makes a model on the CPU whose weights are not set yet, as make_model of models/ does.
 std::shared_ptr<Model> make_model(const Experiment& experiment, const DataShape& shape);
 
+// Reads one case of an experiment file, in which `model.cell` may name a file of equations. Its path counts from the
+// folder of the file in which it is written, or from the current folder if it is an argument.
+Experiment read_case(const config::Document& document, config::Findings& findings);
+
 // Reads the document's one experiment, with the overrides ("key=value") applied. Throws UserError kUsage with all
-// findings, including those that reading the document has added to `findings`. All commands that resume a run or use
-// its model call this function.
+// findings, including those that reading the document has added to `findings`. Commands that use the model of a run
+// call this function. The settings of a run contain equations themselves: they may come from a stranger, and name no
+// files.
 Experiment read_experiment(config::Document document, const std::vector<std::string>& overrides,
                            config::Findings& findings);
 

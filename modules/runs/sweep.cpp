@@ -66,7 +66,7 @@ std::vector<ExperimentCase> read_cases(const config::Document& whole, config::Fi
   const config::Sweep sweep(document, findings, &Experiment::schema().spec());
   for (size_t i = 0; i < sweep.num_cases(); ++i) {
     const config::Document one = sweep.document(i);
-    Experiment experiment = config::read(one, Experiment::schema(), findings);
+    Experiment experiment = read_case(one, findings);
     choose_split(experiment.data);
     cases.push_back({.label = sweep.label(i),
                      .experiment = with_paths_beside(std::move(experiment), folder),

@@ -303,7 +303,7 @@ void read_group(ReadContext& context, const StructSpec& spec, void* object, cons
     const std::string key = prefix + entry.key;
     if (const GroupSpec* group = entry.group()) {
       read_group(context, *group->spec, group->member(object), member ? member->value : Value{}, key + ".");
-    } else if (member && entry.map_form && member->value.is_map()) {
+    } else if (member && entry.map_form && !member->value.members.empty()) {
       read_group(context, *entry.map_form->spec, entry.map_form->member(object), member->value, key + ".");
     } else if (member) {
       if (const Scalars scalars = read_field(context, *entry.field(), key, member->value))

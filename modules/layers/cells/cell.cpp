@@ -143,6 +143,7 @@ std::string without_indentation(const std::string& text) {
 
 CellText text_of(const RecurrentOptions& options) {
   CellText text = info_of(options.cell).text;
+  if (is_own(options.cell)) return text;
   replace_all(text.equations, "ACTIVATION", config::name_of(options.activation));
   replace_all(text.equations, "RESET_PRODUCT", reset_product(options.reset_gate));
   replace_all(text.equations, "CANDIDATE", candidate(options.candidate));
@@ -216,9 +217,9 @@ std::vector<UsedOption> used_options(const RecurrentOptions& options) {
   const auto add = [&](const UsedOption& used, auto value, auto usual) {
     if (value != usual) set_values(all.emplace_back(used), value, usual);
   };
-#define RNNLAB_OPTION(enumerator, name, type, usual) add({RecurrentOption::enumerator, #name}, name, type{usual});
+#define RNNLAB_OPTION(enumerator, name, type, usual) add({RecurrentOption::enumerator, #name}, name, type{(usual)});
 #define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
-  add({RecurrentOption::enumerator, #name, noun}, name, type{usual});
+  add({RecurrentOption::enumerator, #name, noun}, name, type{(usual)});
 #include "layers/option_list.inc"
   return all;
 }
@@ -226,7 +227,7 @@ std::vector<UsedOption> used_options(const RecurrentOptions& options) {
 std::vector<RecurrentOptions> unusual_options(Cell cell) {
   std::vector<RecurrentOptions> all;
 #define RNNLAB_OPTION(enumerator, name, type, usual)                    \
-  for (const type value : other_values(type{usual})) {                  \
+  for (const type value : other_values(type{(usual)})) {                \
     all.push_back({.cell = cell, .input_size = 64, .hidden_size = 64}); \
     all.back().name = value;                                            \
   }

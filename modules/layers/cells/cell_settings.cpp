@@ -15,7 +15,13 @@ std::string with_line(const EquationMistake& mistake) {
 }
 
 void check_cell(const CellSettings& settings, config::Checker& checker) {
-  if (!settings.is_given()) return;
+  if (!settings.is_given()) {
+    if (settings.text() != CellSettings{}.text() || settings.name != CellSettings{}.name)
+      checker.complain({"equations"}, "the cell has no equations: write them, or name a cell");
+    return;
+  }
+  for (const char* key : {"gates", "states", "vectors", "equations"})
+    if (checker.has_finding(key)) return;
   for (const EquationMistake& mistake : parse_cell(settings.text()).mistakes)
     checker.complain({"equations"}, with_line(mistake));
 }
@@ -32,8 +38,9 @@ config::Schema<CellSettings> make_schema() {
           "two: one for each side of a gate, as in torch.nn; one: of the input's side");
   s.field("heads", &CellSettings::heads, "whether model.heads may divide the products of the hidden state");
   s.field("equations", &CellSettings::equations,
-          "one step of one unit: lines such as `f = sigmoid(f)`, the last ones of which assign the states");
+          "one step of one unit: lines such as `f = sigmoid(f)`; each state is assigned once");
   s.check(check_cell);
+  s.refuse_sweep();
   return s;
 }
 
@@ -44,9 +51,10 @@ CellText CellSettings::text() const {
   for (const std::string& vector : vectors) {
     const size_t dot = vector.find('.');
     const std::string parameter = vector.substr(0, dot);
-    if (text.vectors.empty() || text.vectors.back().name != parameter || dot == std::string::npos)
-      text.vectors.push_back({parameter, {}});
-    if (dot != std::string::npos) text.vectors.back().rows.push_back(vector.substr(dot + 1));
+    auto known = std::ranges::find(text.vectors, parameter, &LearnedVector::name);
+    if (known == text.vectors.end() || dot == std::string::npos)
+      known = text.vectors.insert(text.vectors.end(), {parameter, {}});
+    if (dot != std::string::npos) known->rows.push_back(vector.substr(dot + 1));
   }
   return text;
 }
@@ -65,6 +73,8 @@ CellSettings settings_of(const CellText& text, const std::string& name) {
   }
   return settings;
 }
+
+bool is_cell_file(const std::string& text) { return text.ends_with(".yaml") || text.ends_with(".yml"); }
 
 CellSettings read_cell_file(const std::string& path) {
   config::Findings findings;

@@ -30,6 +30,9 @@ struct CellSettings {
 // Returns the settings that read back to the cell's text.
 CellSettings settings_of(const CellText& text, const std::string& name);
 
+// Returns whether the value of `model.cell`, or the argument of `rnnlab cell`, names a file and no cell of the list.
+bool is_cell_file(const std::string& text);
+
 // Reads a file with the keys of CellSettings. Throws UserError kUsage with all mistakes and their places.
 CellSettings read_cell_file(const std::string& path);
 

@@ -161,7 +161,7 @@ class TileRun {
       case kSignOf:
         return fill(at, [&](int64_t i) {
           const Vector one = Lanes::number(1);
-          return Lanes::select(a[i] > Vector{}, one, Lanes::select(a[i] < Vector{}, -one, a[i]));
+          return Lanes::select(a[i] > Vector{}, one, Lanes::select(a[i] < Vector{}, -one, Vector{}));
         });
       case kCopy:
         return fill(at, [&](int64_t i) { return a[i]; });

@@ -49,7 +49,8 @@ bool CellProgram::has_dependent_product() const {
 }
 
 std::string CellProgram::canonical_text() const {
-  std::string text = fmt::format("biases {}\nheads {}\n", biases == Biases::kTwo ? 2 : 1, has_heads);
+  std::string text = fmt::format("biases {} {}\nheads {}\n", has_input_biases(), has_hidden_biases(),
+                                 has_heads && num_hidden_gates() > 0);
   for (const GateSides& gate : gates) text += fmt::format("gate {} {}\n", gate.reads_input, gate.reads_hidden);
   for (const LearnedVector& vector : vectors) text += fmt::format("vector {} {}\n", vector.name, vector.num_rows());
   CanonicalText texts(graph);

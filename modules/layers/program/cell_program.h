@@ -53,8 +53,8 @@ struct CellProgram {
   // Returns whether a product reads an expression instead of the hidden state, so that it waits for other products.
   bool has_dependent_product() const;
 
-  // Returns a text that is equal for two programs exactly if they have the same parameters and compute the same,
-  // however their values are called and their sums and products are ordered.
+  // Returns a text that is equal for two programs only if they have the same parameters and compute the same. It does
+  // not depend on the names of values, nor on the order of the two operands of a sum or a product.
   std::string canonical_text() const;
 
   // Returns the SHA-256 of canonical_text in hexadecimal digits.

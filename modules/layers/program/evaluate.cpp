@@ -36,6 +36,9 @@ double value_of(const Node& node, const std::vector<double>& values, const UnitI
   }
 }
 
+// A difference that is not a number is the largest.
+double larger_or_nan(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
+
 // Compares the gradients of one list, such as the states before the step.
 class Comparison {
  public:
@@ -48,7 +51,7 @@ class Comparison {
       for (size_t state = 0; state < gradients_.size(); ++state)
         wanted += gradients_[state] * (step_.states[state].derivatives.*list)[i];
       const double got = nodes[i] == kNoNode ? 0 : values_[static_cast<size_t>(nodes[i])];
-      largest_ = std::max(largest_, std::abs(got - wanted) / (1 + std::abs(wanted)));
+      largest_ = larger_or_nan(largest_, std::abs(got - wanted) / (1 + std::abs(wanted)));
     }
   }
 
@@ -111,7 +114,7 @@ DerivativeCheck check_derivative(const CellProgram& program, int64_t num_points)
     comparison.compare(hidden_sides, &UnitInputs::hidden_sides);
     comparison.compare(reverse.states, &UnitInputs::states);
     comparison.compare(reverse.vectors, &UnitInputs::vectors);
-    check.largest_difference = std::max(check.largest_difference, comparison.largest());
+    check.largest_difference = larger_or_nan(check.largest_difference, comparison.largest());
     check.num_points += 1;
   }
   return check;

@@ -173,7 +173,8 @@ std::optional<NodeId> Graph::simpler(Operation operation, NodeId a, NodeId b, No
   const int count = info_of(operation).num_arguments;
   const auto value = [&](NodeId id) { return id == kNoNode ? 0 : (*this)[id].number; };
   const auto is_constant = [&](NodeId id) { return id == kNoNode || (*this)[id].operation == kNumber; };
-  if (count > 0 && !is_condition(operation) && operation != kWhere && is_constant(a) && is_constant(b))
+  if (operation == kWhere && is_constant(a)) return value(a) != 0 ? b : c;
+  if (count > 0 && operation != kWhere && is_constant(a) && is_constant(b))
     return number(compute(operation, value(a), value(b)));
   if (operation == kMultiply && is_number(b, 1)) return a;
   if (operation == kMultiply && is_number(a, 1)) return b;

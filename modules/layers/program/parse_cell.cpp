@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
 #include <set>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "layers/program/join_sides.h"
 #include "layers/program/tokens.h"
@@ -17,11 +19,13 @@
 namespace rnnlab {
 namespace {
 
+constexpr int32_t kOnlyRows = -1;  // the index of a vector that has no value of its own
+constexpr size_t kMostCharacters = size_t{1} << 16, kMostOfName = 64;
 constexpr std::string_view kInputName = "x", kHiddenName = "h", kInfinityName = "inf";
 
 bool is_name(std::string_view text) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  return !text.empty() && is_letter(text[0]) &&
+  return !text.empty() && text.size() <= kMostOfName && is_letter(text[0]) &&
          std::ranges::all_of(text, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
 }
 
@@ -44,7 +48,8 @@ class Parser {
   }
 
   void run() {
-    while (token().kind != TokenKind::kEnd) {
+    constexpr size_t kMostMistakes = 100;
+    while (token().kind != TokenKind::kEnd && parsed_.mistakes.size() < kMostMistakes) {
       try {
         equation();
       } catch (const Stop&) {
@@ -64,8 +69,14 @@ class Parser {
     declare_list(text_.states, "state", Operation::kState);
     int32_t row = 0;
     for (const LearnedVector& vector : text_.vectors) {
-      if (vector.rows.empty()) declare(vector.name, "vector", {Operation::kVector, row++});
-      for (const std::string& name : vector.rows) rows_[vector.name + "." + name] = row++;
+      if (vector.name == kHiddenName || vector.name.starts_with("weight_") || vector.name.starts_with("bias_"))
+        complain_of_lists(fmt::format("a vector cannot be called {}, which a cell has otherwise", vector.name));
+      declare(vector.name, "vector", {Operation::kVector, vector.rows.empty() ? row++ : kOnlyRows});
+      for (const std::string& name : vector.rows) {
+        if (!is_name(name)) complain_of_lists(fmt::format("{} is not a name of a row", in_quotes(name)));
+        if (!rows_.emplace(vector.name + "." + name, row++).second)
+          complain_of_lists(fmt::format("the row {}.{} is listed twice", vector.name, name));
+      }
     }
   }
 
@@ -81,8 +92,10 @@ class Parser {
       return complain_of_lists(fmt::format("{} is not a name: use letters, digits and _", in_quotes(name)));
     if (name == kInputName || name == kInfinityName || function_with(name))
       return complain_of_lists(fmt::format("the {} cannot be called {}, which equations use otherwise", what, name));
-    if (name == kHiddenName && meaning.leaf != Operation::kState)
-      return complain_of_lists(fmt::format("the {} cannot be called h, which is the hidden state", what));
+    const bool is_hidden = meaning.leaf == Operation::kState && meaning.index == 0;
+    if (name == kHiddenName && !is_hidden)
+      return complain_of_lists(
+          fmt::format("the {} cannot be called h, which is the hidden state, the first one", what));
     if (!is_new) complain_of_lists(fmt::format("the name {} is listed twice", name));
   }
 
@@ -178,6 +191,8 @@ class Parser {
     const auto found = meanings_.find(name.text);
     if (found == meanings_.end()) stop(name, unknown(name.text));
     const auto [leaf, index] = found->second;
+    if (index == kOnlyRows)
+      stop(name, fmt::format("{} has rows: read one of them, such as {}.ROW", name.text, name.text));
     if (leaf != Operation::kGate) return graph_.leaf(leaf, index);
     return graph_.add(Operation::kAdd, graph_.leaf(Operation::kInputSide, index),
                       graph_.leaf(Operation::kHiddenSide, index));
@@ -199,20 +214,25 @@ class Parser {
       stop(name, fmt::format("{} is not a gate{}", name.text, did_you_mean(name.text, text_.gates)));
     const int32_t index = gate->second.index;
     if (owner.text == kInputName) return graph_.leaf(Operation::kInputSide, index);
-    return is_sign("(") ? product_with(index) : graph_.leaf(Operation::kHiddenSide, index);
+    if (is_sign("(")) return product_with(index);
+    if (values_.contains(text_.states.front()))
+      stop(name, fmt::format("h.{0} is the product with {1} before the step: read it before {1} is assigned", name.text,
+                             text_.states.front()));
+    return graph_.leaf(Operation::kHiddenSide, index);
   }
 
   NodeId product_with(int32_t gate) {
     next();
     const NodeId operand = number_of_expression();
     expect(")", "to close the operand of the product");
-    return graph_.hidden_product(gate, operand);
+    const Node& node = graph_[operand];
+    const bool is_hidden_state = node.operation == Operation::kState && node.index == 0;
+    return is_hidden_state ? graph_.leaf(Operation::kHiddenSide, gate) : graph_.hidden_product(gate, operand);
   }
 
   NodeId call(const Token& name) {
     const auto function = function_with(name.text);
-    if (!function)
-      stop(name, fmt::format("unknown function {}{}", name.text, did_you_mean(name.text, function_names())));
+    if (!function) stop(name, unknown_function(name.text));
     next();
     std::vector<NodeId> arguments = {*function == Operation::kWhere ? condition() : number_of_expression()};
     bool is_negated = *function == Operation::kWhere && is_negated_;
@@ -249,9 +269,9 @@ class Parser {
   // ---- checks of the whole ----
 
   void check_all_read() {
-    for (size_t i = 0; i < text_.states.size(); ++i)
-      if (!attempted_.contains(text_.states[i]) && meanings_.contains(text_.states[i]))
-        complain_of_lists(fmt::format("the state {} is never assigned", text_.states[i]));
+    for (const std::string& state : text_.states)
+      if (!attempted_.contains(state) && meanings_.contains(state))
+        complain_of_lists(fmt::format("the state {} is never assigned", state));
     if (!parsed_.mistakes.empty()) return;
     const std::vector<bool> needed = needed_for(graph_, parsed_.program.new_states);
     for (const Token& target : targets_) {
@@ -274,6 +294,7 @@ class Parser {
       const bool is_product = node.operation == Operation::kHiddenSide || node.operation == Operation::kHiddenProduct;
       if (is_product || node.operation == Operation::kInputSide) gates.insert(node.index);
       if (node.operation == Operation::kVector) rows.insert(node.index);
+      if (node.operation == Operation::kNumber) check_number(node.number);
       if (is_product) products[node.index] += 1;
     }
     for (size_t i = 0; i < text_.gates.size(); ++i)
@@ -286,7 +307,19 @@ class Parser {
     int32_t row = 0;
     for (const LearnedVector& vector : text_.vectors)
       for (int64_t i = 0; i < vector.num_rows(); ++i)
-        if (!rows.contains(row++)) complain_of_lists(fmt::format("the vector {} is never read", vector.name));
+        if (!rows.contains(row++))
+          complain_of_lists(fmt::format("the vector {}{} is never read", vector.name,
+                                        vector.rows.empty() ? "" : "." + vector.rows[static_cast<size_t>(i)]));
+    if (text_.has_heads && products.empty())
+      complain_of_lists("heads divide the products of the hidden state, and no gate has one");
+  }
+
+  // Every layer computes in types down to float32, and NaN is no value to train with.
+  void check_number(double number) {
+    constexpr double kMostFloat = 3e38;
+    if (std::isnan(number)) complain_of_lists("a part of the equations is not a number, such as 0 / 0");
+    if (std::isfinite(number) && std::abs(number) > kMostFloat)
+      complain_of_lists(fmt::format("{} is beyond float32: write inf", format_shortest(number)));
   }
 
   // ---- tokens and mistakes ----
@@ -325,6 +358,12 @@ class Parser {
   static std::string shown(const Token& token) {
     const bool is_end = token.kind == TokenKind::kLineEnd || token.kind == TokenKind::kEnd;
     return is_end ? "the end of the line" : in_quotes(token.text);
+  }
+
+  static std::string unknown_function(const std::string& name) {
+    const std::string meant = did_you_mean(name, function_names());
+    return fmt::format("unknown function {}{}", name,
+                       meant.empty() ? fmt::format("; there are {}", join_with_and(function_names())) : meant);
   }
 
   std::string unknown(const std::string& name) const {
@@ -373,6 +412,7 @@ void check_counts(const CellText& text, std::vector<EquationMistake>& mistakes) 
   size_t rows = 0;
   for (const LearnedVector& vector : text.vectors) rows += static_cast<size_t>(vector.num_rows());
   check("rows of vectors", rows, 0, kMostVectors);
+  check("characters of equations", text.equations.size(), 1, kMostCharacters);
 }
 
 void set_sides(CellProgram& program) {
@@ -391,6 +431,7 @@ void set_sides(CellProgram& program) {
 ParsedCell parse_cell(const CellText& text) {
   ParsedCell parsed;
   check_counts(text, parsed.mistakes);
+  if (!parsed.mistakes.empty()) return parsed;
   CellProgram& program = parsed.program;
   for (const std::string& name : text.gates) program.gates.push_back({name});
   program.states = text.states;

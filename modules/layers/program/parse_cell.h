@@ -25,6 +25,8 @@ struct CellText {
   std::vector<LearnedVector> vectors = {};
   Biases biases = Biases::kTwo;
   bool has_heads = false;
+
+  bool operator==(const CellText&) const = default;
 };
 
 struct ParsedCell {
@@ -34,7 +36,7 @@ struct ParsedCell {
 
 ParsedCell parse_cell(const CellText& text);
 
-// Returns the program of a cell of rnnlab's own. Throws InvariantError if it has a mistake.
+// Returns the program of a text without mistakes. Throws InvariantError if it has one.
 CellProgram program_of(const CellText& text);
 
 }  // namespace rnnlab

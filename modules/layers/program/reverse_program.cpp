@@ -71,7 +71,7 @@ class Adjoints {
       case kTanh:
         return add(a, multiply(g, one_minus(multiply(id, id))));
       case kRelu:
-        return add_where(a, graph().add(kLess, graph().number(0), id), g);
+        return add_where_not(a, graph().add(kLessOrEqual, id, graph().number(0)), g);
       case kExp:
         return add(a, multiply(g, id));
       case kLog:
@@ -149,16 +149,26 @@ class KeptValues {
   KeptValues(const CellProgram& program, ReverseProgram& reverse) : program_(program), reverse_(reverse) {}
 
   void choose() {
-    const std::vector<bool> needed = needed_for(reverse_.graph, reverse_.results());
-    for (NodeId id = reverse_.num_forward; id < reverse_.graph.size(); ++id) {
-      if (!needed[static_cast<size_t>(id)]) continue;
-      for (const NodeId argument : arguments_of(reverse_.graph[id])) need(argument);
-    }
-    for (const NodeId result : reverse_.results()) need(result);
+    needed_.assign(static_cast<size_t>(reverse_.num_forward), false);
+    noted_ = needed_;
+    find_available();
+    const std::vector<NodeId> read = nodes_that_are_read();
+    for (const NodeId id : read) need(id);
+    for (const NodeId id : read) note_recomputed(id);
     std::ranges::sort(reverse_.recomputed);
   }
 
  private:
+  // Returns the nodes that the adjoints read, and those that are results themselves.
+  std::vector<NodeId> nodes_that_are_read() const {
+    const std::vector<bool> needed = needed_for(reverse_.graph, reverse_.results());
+    std::vector<NodeId> read = reverse_.results();
+    for (NodeId id = reverse_.num_forward; id < reverse_.graph.size(); ++id)
+      if (needed[static_cast<size_t>(id)])
+        for (const NodeId argument : arguments_of(reverse_.graph[id])) read.push_back(argument);
+    return read;
+  }
+
   bool is_kept(NodeId id) const { return std::ranges::count(reverse_.kept, id) > 0; }
 
   bool is_free(NodeId id) const {
@@ -176,36 +186,53 @@ class KeptValues {
            operation == kLog || operation == kSoftplus || operation == kLogSigmoid;
   }
 
-  bool is_available(NodeId id) const {
-    if (is_free(id)) return true;
-    const Node& node = reverse_.graph[id];
-    if (is_side(node.operation)) return false;
-    const std::vector<NodeId> arguments = arguments_of(node);
-    if (is_function(node.operation))
-      return std::ranges::all_of(arguments, [&](NodeId argument) {
+  bool is_available(NodeId id) const { return available_[static_cast<size_t>(id)]; }
+
+  // Decides for all nodes of the program, whose arguments come before them, which are free or can be computed again.
+  void find_available() {
+    available_.assign(static_cast<size_t>(reverse_.num_forward), false);
+    for (NodeId id = 0; id < reverse_.num_forward; ++id) {
+      const Node& node = reverse_.graph[id];
+      const auto is_state = [&](NodeId argument) {
         return reverse_.graph[argument].operation == kState || std::ranges::count(program_.new_states, argument) > 0;
-      });
-    return std::ranges::all_of(arguments, [&](NodeId argument) { return is_available(argument); });
+      };
+      const std::vector<NodeId> arguments = arguments_of(node);
+      const bool follows = is_function(node.operation)
+                               ? std::ranges::all_of(arguments, is_state)
+                               : std::ranges::all_of(arguments, [&](NodeId one) { return is_available(one); });
+      available_[static_cast<size_t>(id)] = is_free(id) || (follows && !is_side(node.operation));
+    }
+  }
+
+  // Returns whether the node was not visited before.
+  static bool visit(std::vector<bool>& visited, NodeId id) {
+    const bool is_new = !visited[static_cast<size_t>(id)];
+    visited[static_cast<size_t>(id)] = true;
+    return is_new;
   }
 
   void need(NodeId id) {
-    if (id >= reverse_.num_forward || is_free(id)) return;
+    if (id >= reverse_.num_forward || is_free(id) || !visit(needed_, id)) return;
     const Node& node = reverse_.graph[id];
-    if (is_available(id)) return note_recomputed(id);
-    if (is_function(node.operation) || is_side(node.operation)) return reverse_.kept.push_back(id);
-    for (const NodeId argument : arguments_of(node)) need(argument);
+    if (is_available(id)) return;
+    if (!is_function(node.operation) && !is_side(node.operation)) {
+      for (const NodeId argument : arguments_of(node)) need(argument);
+      return;
+    }
+    reverse_.kept.push_back(id);
+    find_available();
   }
 
   void note_recomputed(NodeId id) {
-    if (is_free(id)) return;
+    if (id >= reverse_.num_forward || is_free(id) || !visit(noted_, id)) return;
     const Node& node = reverse_.graph[id];
-    if (is_function(node.operation) && std::ranges::count(reverse_.recomputed, id) == 0)
-      reverse_.recomputed.push_back(id);
+    if (is_function(node.operation)) reverse_.recomputed.push_back(id);
     for (const NodeId argument : arguments_of(node)) note_recomputed(argument);
   }
 
   const CellProgram& program_;
   ReverseProgram& reverse_;
+  std::vector<bool> available_, needed_, noted_;  // by node of the program
 };
 
 }  // namespace

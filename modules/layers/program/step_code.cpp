@@ -84,9 +84,12 @@ class Emitter {
 
   // Returns nothing if more tiles are alive than kernels have.
   std::optional<std::vector<TileInstruction>> run() {
+    // All gradients of states are read first, because those of the states before the step take their place.
+    for (NodeId id = 0; id < graph_.size(); ++id)
+      if (is_gradient(id) && uses(id) > 0 && !emit(id)) return std::nullopt;
     for (NodeId id = 0; id < graph_.size(); ++id) {
       if (uses(id) == 0) continue;
-      if (!emit(id)) return std::nullopt;
+      if (!is_gradient(id) && !emit(id)) return std::nullopt;
       for (const Store& store : stores_)
         if (store.node == id) {
           code_.push_back({.operation = store.operation, .a = tile_of(id), .index = store.index});
@@ -97,6 +100,7 @@ class Emitter {
   }
 
  private:
+  bool is_gradient(NodeId id) const { return graph_[id].operation == Operation::kStateGradient; }
   int& uses(NodeId id) { return uses_[id]; }
   void count_use(NodeId id) { uses_[id] += 1; }
   uint8_t tile_of(NodeId id) const { return tiles_.at(id); }
@@ -168,8 +172,11 @@ std::optional<std::vector<TileInstruction>> backward_code(const CellProgram& pro
   std::map<NodeId, TileInstruction> loads;
   for (size_t i = 0; i < program.new_states.size(); ++i)
     loads[program.new_states[i]] = {.operation = TileOperation::kLoadStateAfter, .index = small(i)};
-  // A number or a state that is also a new state is read as what it is.
-  std::erase_if(loads, [&](const auto& load) { return arguments_of(reverse.graph[load.first]).empty(); });
+  // A number or a state that is also a new state is read as what it is. The products of a gate are gone by then.
+  std::erase_if(loads, [&](const auto& load) {
+    const Operation operation = reverse.graph[load.first].operation;
+    return operation == Operation::kNumber || operation == Operation::kState;
+  });
   for (size_t i = 0; i < reverse.kept.size(); ++i)
     loads[reverse.kept[i]] = {.operation = TileOperation::kLoadKept, .index = small(i)};
   const NodeId zero = reverse.graph.number(0);
@@ -220,7 +227,7 @@ const StepCode* find_code(const CellProgram& program) {
 int64_t StepCode::num_sums() const { return std::max(num_gates, std::ranges::max(hidden_places) + 1); }
 
 std::string why_no_step_code(const CellProgram& program) {
-  if (program.has_dependent_product()) return "a product waits for other products";
+  if (program.has_dependent_product()) return "a product reads an expression in place of the hidden state";
   if (!program.vectors.empty()) return "it has learned vectors";
   if (program.biases == Biases::kOne) return "it has one bias";
   if (!std::ranges::all_of(program.gates, [](const GateSides& gate) { return gate.reads_input && gate.reads_hidden; }))

@@ -34,7 +34,7 @@ struct Operand {
   std::optional<double> number;
 };
 
-// Calls `apply` with each operand as a tensor or as a number. Two numbers were folded.
+// Calls `apply` with each operand as a tensor or as a number. Two numbers were folded, also in conditions.
 template <class Apply>
 at::Tensor with_operands(const Operand& a, const Operand& b, Apply apply) {
   if (a.number) return apply(at::Scalar(*a.number), b.tensor);
@@ -65,9 +65,16 @@ at::Tensor compare(Operation operation, const Operand& a, const Operand& b) {
   });
 }
 
-at::Tensor select(const at::Tensor& condition, const Operand& yes, const Operand& no) {
-  if (yes.number && no.number) return at::where(condition, at::Scalar(*yes.number), at::Scalar(*no.number));
+// Two numbers become those of the type of `like`.
+at::Tensor select(const at::Tensor& condition, const Operand& yes, const Operand& no, const at::Tensor& like) {
+  if (yes.number && no.number)
+    return at::where(condition, at::scalar_tensor(*yes.number, like.options()), at::Scalar(*no.number));
   return with_operands(yes, no, [&](const auto& a, const auto& b) { return at::where(condition, a, b); });
+}
+
+// Returns a value for each sequence and unit: a number and a learned vector have none for sequences.
+at::Tensor whole(const Operand& operand, const at::Tensor& like) {
+  return operand.number ? at::full_like(like, *operand.number) : operand.tensor.expand_as(like);
 }
 
 at::Tensor function_of(Operation operation, const at::Tensor& a) {
@@ -179,7 +186,7 @@ CellStates TensorProgram::step(const at::Tensor& x, const CellStates& states) co
         values[i].tensor = hidden_side(index, states[0]);
         break;
       case kHiddenProduct:
-        values[i].tensor = hidden_side(index, at(0).tensor);
+        values[i].tensor = hidden_side(index, whole(at(0), states[0]));
         break;
       case kState:
         values[i].tensor = states[index];
@@ -188,7 +195,7 @@ CellStates TensorProgram::step(const at::Tensor& x, const CellStates& states) co
         values[i].tensor = vectors_[index];
         break;
       case kWhere:
-        values[i].tensor = select(at(0).tensor, at(1), at(2));
+        values[i].tensor = select(at(0).tensor, at(1), at(2), states[0]);
         break;
       default:
         values[i].tensor = info_of(node.operation).num_arguments == 1 ? function_of(node.operation, at(0).tensor)
@@ -198,7 +205,7 @@ CellStates TensorProgram::step(const at::Tensor& x, const CellStates& states) co
   CellStates next;
   for (const NodeId state : program_.new_states) {
     const Operand& value = values[static_cast<size_t>(state)];
-    next.push_back(value.number ? at::full_like(states[0], *value.number) : value.tensor);
+    next.push_back(whole(value, states[0]));
   }
   return next;
 }

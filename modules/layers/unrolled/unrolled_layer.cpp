@@ -68,7 +68,7 @@ RecurrentResult LayersInBlocks::run(const at::Tensor& input, const RecurrentStat
 
 RecurrentResult LayersInBlocks::run_block(Loop loop, const at::Tensor& sequence, const RecurrentState& initial,
                                           const SequenceEnds& lengths) {
-  const RecurrentResult forward = run_loop(loop, sequence, initial, lengths);
+  RecurrentResult forward = run_loop(loop, sequence, initial, lengths);
   if (!options().bidirectional) return forward;
   // A sequence that ends early is read in reverse from its own last step, so a reversed copy of it runs forward.
   const bool runs_copy = !lengths.all_whole();

@@ -12,8 +12,13 @@
 
 namespace rnnlab {
 
+bool has_readable_cell(const ModelSettings& settings) {
+  return !settings.own_cell.is_given() || parse_cell(settings.own_cell.text()).mistakes.empty();
+}
+
 Cell cell_of(const ModelSettings& settings) {
-  return settings.own_cell.is_given() ? own_cell(settings.own_cell.text()) : settings.cell;
+  const bool has_equations = settings.own_cell.is_given() && has_readable_cell(settings);
+  return has_equations ? own_cell(settings.own_cell.text()) : settings.cell;
 }
 
 RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size) {
@@ -97,11 +102,6 @@ void list_head(config::Schema<Settings>& s) {
       .may_change(config::Change::kOnCompare);
 }
 
-// The equations have been checked by their own rule, which reports mistakes.
-bool has_readable_cell(const Settings& m) {
-  return !m.own_cell.is_given() || parse_cell(m.own_cell.text()).mistakes.empty();
-}
-
 void check_recurrent(const Settings& m, Checker& checker) {
   if (!has_readable_cell(m)) return;
   for (const Contradiction& one : contradictions(recurrent_options(m, 1))) checker.complain(one.keys, one.message);
@@ -129,7 +129,8 @@ void check_unread_keys(const Settings& m, Checker& checker) {
   const Settings defaults;
   for (const config::Entry& entry : Settings::schema().spec().entries) {
     if (info_of(m.kind).reads(entry.key) || std::ranges::count(kKeysOfDense, entry.key) > 0) continue;
-    if (entry.field()->get(&m) == entry.field()->get(&defaults)) continue;
+    const bool has_map = entry.map_form && m.own_cell.is_given();
+    if (!has_map && entry.field()->get(&m) == entry.field()->get(&defaults)) continue;
     const std::vector<std::string> readers = models_that_read(entry.key);
     checker.complain({entry.key, "kind"}, fmt::format("only {} {} {}; remove it", join_with_and(readers),
                                                       readers.size() == 1 ? "reads" : "read", entry.key));

@@ -86,7 +86,10 @@ int64_t category_vector_size(const ModelSettings& settings, int64_t num_values);
 // the vectors of its categories.
 int64_t step_vector_size(const ModelSettings& settings, const DataShape& shape);
 
-// Returns the cell of the settings, by its name or by its equations, which must not have mistakes.
+// Returns whether cell_of has a cell: the mistakes of equations are reported by the rules of their own settings.
+bool has_readable_cell(const ModelSettings& settings);
+
+// Returns the cell of the settings, by its equations or by its name; equations with mistakes count as none.
 Cell cell_of(const ModelSettings& settings);
 
 // The recurrent layer's part of the settings, for a layer that reads vectors of `input_size`.

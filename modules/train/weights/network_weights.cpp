@@ -168,6 +168,9 @@ TensorMetadata to_entries(const LayoutMetadata& metadata) {
 void require_same_function(const LayoutMetadata& metadata, const RecurrentOptions& options, const std::string& file) {
   require_same_program(metadata.program, options, file);
   if (!is_own(options.cell)) require_same("cell", metadata.cell, options.cell, file);
+  if (is_own(options.cell) && metadata.cell)
+    throw_checkpoint_error("{}: its weights are for model.cell: {}, and the model has equations of another cell ({})",
+                           file, cell_name(*metadata.cell), cell_name(options.cell));
 #define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
   require_same(#name, metadata.name, options.name, file);
 #include "layers/option_list.inc"

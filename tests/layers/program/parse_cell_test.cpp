@@ -78,23 +78,26 @@ std::vector<std::string> mistakes_of(const CellText& text) {
 
 TEST(ParseCell, ReportsEachMistakeWithItsPlace) {
   const char* kTexts[] = {
-      "f = sigmod(f)\nh = h + f + n",        // an unknown function
-      "h = h + f + n + q",                   // an unknown name
-      "h = h + f + n\nh = 2 * h",            // a second assignment
-      "h = (h + f\nf = f + n",               // a parenthesis that is not closed
-      "h = h + f ** 2 + n",                  // a power
-      "h = h + f + n < 0",                   // a comparison as a number
-      "h = where(f, h, n)",                  // a number as a comparison
-      "h = max(f, n, h)",                    // too many arguments
-      "h = x.f + h.m",                       // a side of what is not a gate
-      "h = f + n + x",                       // the input itself
-      "h = f + n + 1.2.3",                   // not a number
-      "h = f + n\nunused = 2 * f",           // a value that is never used
-      "h = f × n",                           // a character of another alphabet
-      "f = sigmoid(f)",                      // a state without a value, a gate without a reader
-      "h = h.f + h.f(2 * h) + n",            // two products of one gate
-      "1 = h",                               // no name
-      "h = f n",                             // no sign between two values
+      "f = sigmod(f)\nh = h + f + n",  // an unknown function
+      "h = h + f + n + q",             // an unknown name
+      "h = h + f + n\nh = 2 * h",      // a second assignment
+      "h = (h + f\nf = f + n",         // a parenthesis that is not closed
+      "h = h + f ** 2 + n",            // a power
+      "h = h + f + n < 0",             // a comparison as a number
+      "h = where(f, h, n)",            // a number as a comparison
+      "h = max(f, n, h)",              // too many arguments
+      "h = x.f + h.m",                 // a side of what is not a gate
+      "h = f + n + x",                 // the input itself
+      "h = f + n + 1.2.3",             // not a number
+      "h = f + n\nunused = 2 * f",     // a value that is never used
+      "h = f × n",                     // a character of another alphabet
+      "f = sigmoid(f)",                // a state without a value, a gate without a reader
+      "h = h.f + h.f(2 * h) + n",      // two products of one gate
+      "h = f + n + min(h, 1e300)",     // a number beyond float32
+      "h = f + n + 0 / 0",             // not a number
+      "s = f + n\nh = s * h.n",        // nothing wrong here but h.n, which is multiplied by one value, is read twice
+      "1 = h",                         // no name
+      "h = f n",                       // no sign between two values
       "h = sigmod(f)\nn = tanhh(n)\nh = q",  // three mistakes
       "",
   };
@@ -114,6 +117,12 @@ TEST(ParseCell, ReportsMistakesOfTheListsOfNames) {
       {.gates = {}, .states = {"h"}, .equations = "h = h"},
       {.gates = {"f"}, .states = {"a", "b", "c", "d", "e"}, .equations = "a = f\nb = f\nc = f\nd = f\ne = f"},
       {.gates = {"f"}, .states = {"h"}, .equations = "h = f", .vectors = {{"p", {}}}},
+      {.gates = {"f"}, .states = {"h"}, .equations = "h = f * p.i", .vectors = {{"p", {"i", "o"}}}},
+      {.gates = {"f"}, .states = {"h"}, .equations = "h = f * p.i", .vectors = {{"p", {"i", "i"}}}},
+      {.gates = {"f"}, .states = {"h"}, .equations = "h = f * weight_ih", .vectors = {{"weight_ih", {}}}},
+      {.gates = {"f"}, .states = {"h"}, .equations = "h = f", .vectors = {{"x", {"f"}}}},
+      {.gates = {"f"}, .states = {"s", "h"}, .equations = "s = f\nh = s"},
+      {.gates = {"f"}, .states = {"h"}, .equations = "h = h + x.f", .has_heads = true},
   };
   for (const CellText& text : kTexts) {
     EXPECT_THAT(mistakes_of(text), ::testing::Not(IsEmpty()));

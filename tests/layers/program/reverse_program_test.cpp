@@ -3,6 +3,7 @@
 // kept for it.
 #include "layers/program/reverse_program.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "layers/cells/cell.h"
@@ -69,6 +70,28 @@ TEST(ReverseProgram, KeepsWhatKernelsByHandKeep) {
     EXPECT_EQ(reverse.kept.size(), one.num_kept) << one.name;
     EXPECT_EQ(reverse.recomputed.size(), one.num_recomputed) << one.name;
   }
+}
+
+// Each line doubles the number of paths to the first.
+TEST(ReverseProgram, TakesNoLongerForManyPaths) {
+  std::string equations = "a0 = h * f\n";
+  for (int i = 1; i < 60; ++i) equations += fmt::format("a{} = tanh(a{} * a{})\n", i, i - 1, i - 1);
+  const CellProgram program = program_of({.gates = {"f"}, .states = {"h"}, .equations = equations + "h = a59"});
+  EXPECT_LT(check_derivative(program, 10).largest_difference, kRounding);
+  std::string products = "a0 = h * f\n";
+  for (int i = 1; i < 60; ++i) products += fmt::format("a{} = a{} * a{}\n", i, i - 1, i - 1);
+  const ReverseProgram reverse =
+      reverse_of(program_of({.gates = {"f"}, .states = {"h"}, .equations = products + "h = tanh(a59)"}));
+  EXPECT_EQ(reverse.kept.size(), 1U);
+}
+
+TEST(ReverseProgram, CheckSeesWhatIsNotANumber) {
+  const CellProgram program =
+      program_of({.gates = {"f"},
+                  .states = {"h"},
+                  .equations = "h = tanh(h) + where(f > 0.1, f, exp(10000 * f) - exp(9000 * f))"});
+  const DerivativeCheck check = check_derivative(program, 200);
+  EXPECT_FALSE(check.largest_difference <= kRounding);
 }
 
 TEST(ReverseProgram, HasNoGradientThroughAConstant) {

@@ -163,12 +163,24 @@ TEST(StepCode, RunsPartsOfTilesAndVectors) {
   }
 }
 
+// A state may be a gate's sum itself, and the gradient of one state may be that of another after the step.
+TEST(StepCode, ComputesStatesThatAreGatesOrOtherStates) {
+  for (const char* equations : {"c = f\nh = tanh(n) * relu(c)", "old = c\nc = h\nh = tanh(f) * n + old",
+                                "c = x.f\nh = tanh(n) * c * h.f", "old = h\nh = c + tanh(f + n)\nc = old"}) {
+    const CellProgram program = program_of({.gates = {"f", "n"}, .states = {"h", "c"}, .equations = equations});
+    ASSERT_EQ(why_no_step_code(program), "") << equations;
+    expect_evaluation<double>(program, 20, 1, 1e-12, equations);
+    expect_evaluation<float>(program, 20, 1, 1e-4, equations);
+  }
+}
+
 TEST(StepCode, SaysWhichProgramsItDoesNotRun) {
   const auto reason = [](const char* equations) {
     return why_no_step_code(program_of({.gates = {"f"}, .states = {"h"}, .equations = equations}));
   };
   EXPECT_EQ(reason("h = tanh(f)"), "");
   EXPECT_NE(reason("h = tanh(x.f + h.f(h * h))"), "");
+  EXPECT_EQ(reason("h = tanh(x.f + 2 * h.f(h))"), "") << "a product with the hidden state itself";
   EXPECT_NE(reason("h = h + x.f"), "");
 }
 

@@ -98,6 +98,20 @@ TEST(TensorProgram, ComputesRandomCells) {
   }
 }
 
+// A number and a vector have no value for each sequence.
+TEST(TensorProgram, GivesEveryStateTheShapeOfStates) {
+  for (const char* equations :
+       {"h = sigmoid(p) + 0 * f", "h = f + where(1 < 2, 1, 2) + 0 * p", "h = x.f + h.f(0.5) + 0 * p",
+        "h = x.f + h.f(p)", "h = f * where(h < 0, 0.1, 0.3) + 0 * p"}) {
+    const CellProgram program =
+        program_of({.gates = {"f"}, .states = {"h"}, .equations = equations, .vectors = {{"p", {}}}});
+    const Drawn drawn = draw_all(program);
+    const CellStates next = TensorProgram(program, drawn.weights, kUnits, 1).step(drawn.x, drawn.states);
+    EXPECT_EQ(next[0].sizes(), drawn.states[0].sizes()) << equations;
+    EXPECT_EQ(next[0].scalar_type(), at::kDouble) << equations;
+  }
+}
+
 TEST(TensorProgram, GivesAStateThatIsANumber) {
   const CellProgram program = program_of({.gates = {"f"}, .states = {"h", "s"}, .equations = "h = f + s\ns = 2"});
   const Drawn drawn = draw_all(program);
