@@ -104,7 +104,9 @@ TEST_F(RunAll, ReusesTheChoiceOfAutoForAllSeeds) {
   EXPECT_THAT(layer, ::testing::MatchesRegex("auto \\(.+\\)"));
   for (const size_t later : {1, 2}) {
     EXPECT_EQ(all.finished[later].summary.layer, layer);
-    expect_golden(all.finished[later].summary.path_notes);
+    // Which layer is the fastest depends on the machine.
+    EXPECT_THAT(all.finished[later].summary.path_notes,
+                ::testing::Contains(::testing::HasSubstr("as in an earlier run ")));
   }
 }
 

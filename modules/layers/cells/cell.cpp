@@ -217,9 +217,10 @@ std::vector<UsedOption> used_options(const RecurrentOptions& options) {
   const auto add = [&](const UsedOption& used, auto value, auto usual) {
     if (value != usual) set_values(all.emplace_back(used), value, usual);
   };
-#define RNNLAB_OPTION(enumerator, name, type, usual) add({RecurrentOption::enumerator, #name}, name, type{(usual)});
+// NOLINTBEGIN(bugprone-macro-parentheses): a type cannot be in parentheses.
+#define RNNLAB_OPTION(enumerator, name, type, usual) add({RecurrentOption::enumerator, #name}, name, type{usual});
 #define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
-  add({RecurrentOption::enumerator, #name, noun}, name, type{(usual)});
+  add({RecurrentOption::enumerator, #name, noun}, name, type{usual});
 #include "layers/option_list.inc"
   return all;
 }
@@ -227,7 +228,7 @@ std::vector<UsedOption> used_options(const RecurrentOptions& options) {
 std::vector<RecurrentOptions> unusual_options(Cell cell) {
   std::vector<RecurrentOptions> all;
 #define RNNLAB_OPTION(enumerator, name, type, usual)                    \
-  for (const type value : other_values(type{(usual)})) {                \
+  for (const type value : other_values(type{usual})) {                  \
     all.push_back({.cell = cell, .input_size = 64, .hidden_size = 64}); \
     all.back().name = value;                                            \
   }
@@ -235,6 +236,8 @@ std::vector<RecurrentOptions> unusual_options(Cell cell) {
   std::erase_if(all, [](const RecurrentOptions& options) { return !contradictions(options).empty(); });
   return all;
 }
+
+// NOLINTEND(bugprone-macro-parentheses)
 
 std::string described_cells() {
   std::vector<std::string> lines;

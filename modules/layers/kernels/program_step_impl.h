@@ -103,7 +103,8 @@ class TileRun {
     return sum_of_all;
   }
 
-  void execute(const TileInstruction& at) {
+  // A switch over all operations, with a line or two for each.
+  void execute(const TileInstruction& at) {  // NOLINT(readability-function-size)
     using enum TileOperation;
     const Vector *a = tiles_[at.a], *b = tiles_[at.b], *c = tiles_[at.c];
     switch (at.operation) {

@@ -71,7 +71,7 @@ std::optional<Refusal> refusal_of_clusters(const RecurrentOptions& options, cons
 }
 
 std::optional<Refusal> size_limit_of(const RecurrentOptions& options, const LayerWork& work) {
-  const auto refusal = has_blocks(options.persistent_form) ? std::nullopt : refusal_of_clusters(options, work.gpu);
+  auto refusal = has_blocks(options.persistent_form) ? std::nullopt : refusal_of_clusters(options, work.gpu);
   if (refusal) return refusal;
   const int64_t size = options.hidden_size / options.heads;
   if (!kernels::has_persistent_layer(size, kernels::Operands::kTf32, form_of(options)))

@@ -55,8 +55,8 @@ enum class Operation {
 enum class Notation { kHidden, kFunction, kSign };
 
 struct OperationInfo {
-  Operation operation;
   std::string_view name;  // "sigmoid", "+"; never changes, because hashes of programs contain it
+  Operation operation;
   Notation notation = Notation::kHidden;
   int num_arguments = 0;
   bool is_commutative = false;
