@@ -28,7 +28,7 @@ inline std::vector<std::string> kinds_of(const std::vector<Warning>& warnings) {
 
 // Returns the reasons for which a comparison is refused, without what the message of each refusal says.
 inline std::string reasons_of_refusal(const std::function<void()>& action) {
-  const std::string message = message_of_error(ExitCode::kUsage, action);
+  std::string message = message_of_error(ExitCode::kUsage, action);
   const std::vector<std::string> lines = split(message, '\n');
   if (lines.size() < 3) return message;
   return join(std::vector(lines.begin() + 1, lines.end() - 1), ";");
