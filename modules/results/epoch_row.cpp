@@ -19,7 +19,7 @@ namespace rnnlab {
 namespace {
 
 std::string heading_of(const MetricInfo& metric, std::string_view column) {
-  const std::string heading(metric.heading);
+  std::string heading(metric.heading);
   if (!metric.is_of_training()) return heading;
   return (column.starts_with("train_") ? "train " : "valid ") + heading;
 }

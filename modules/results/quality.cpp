@@ -51,7 +51,7 @@ std::string heading_of(const std::string& metric) {
 
 std::string heading_on(const std::string& metric, std::string_view part) {
   constexpr std::string_view kValid = "valid ";
-  const std::string heading = heading_of(metric);
+  std::string heading = heading_of(metric);
   if (!heading.starts_with(kValid)) return heading;
   const std::string bare = heading.substr(kValid.size());
   return part.empty() ? bare : fmt::format("{} {}", part, bare);
