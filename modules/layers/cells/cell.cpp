@@ -64,9 +64,9 @@ class OwnCells {
 }  // namespace
 
 Cell own_cell(const CellText& text) {
-  const std::string hash = program_of(text).hash();
+  const std::string hash = program_of(text).hash;
   for (const Cell cell : all_cells())
-    if (program_of(RecurrentOptions{.cell = cell}).hash() == hash) return cell;
+    if (program_of(RecurrentOptions{.cell = cell}).hash == hash) return cell;
   return OwnCells::instance().add(text, hash);
 }
 

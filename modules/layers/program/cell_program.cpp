@@ -12,8 +12,6 @@
 namespace rnnlab {
 namespace {
 
-std::string sha256(const std::string& text) { return Sha256().update(text).hex(); }
-
 class CanonicalText {
  public:
   explicit CanonicalText(const Graph& graph) : graph_(graph), texts_(graph.nodes().size()) {}
@@ -21,7 +19,7 @@ class CanonicalText {
   // Returns a hash of the node's text, which stands for it in the texts of its readers.
   const std::string& of(NodeId id) {
     std::string& text = texts_[static_cast<size_t>(id)];
-    if (text.empty()) text = sha256(text_of(graph_[id]));
+    if (text.empty()) text = Sha256().update(text_of(graph_[id])).hex();
     return text;
   }
 
@@ -57,7 +55,5 @@ std::string CellProgram::canonical_text() const {
   for (const NodeId state : new_states) text += fmt::format("state {}\n", texts.of(state));
   return text;
 }
-
-std::string CellProgram::hash() const { return sha256(canonical_text()); }
 
 }  // namespace rnnlab

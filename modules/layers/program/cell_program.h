@@ -43,6 +43,7 @@ struct CellProgram {
 
   Graph graph;
   std::vector<NodeId> new_states;  // by state
+  std::string hash;                // the SHA-256 of canonical_text in hexadecimal digits, which parse_cell sets once
 
   // Returns how many gates read the input, or the hidden state: the rows of weight_ih and weight_hh, in units of H.
   int64_t num_input_gates() const;
@@ -56,9 +57,6 @@ struct CellProgram {
   // Returns a text that is equal for two programs only if they have the same parameters and compute the same. It does
   // not depend on the names of values, nor on the order of the two operands of a sum or a product.
   std::string canonical_text() const;
-
-  // Returns the SHA-256 of canonical_text in hexadecimal digits.
-  std::string hash() const;
 };
 
 // The limits of a program, which kernels rely on.

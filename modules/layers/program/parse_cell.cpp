@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/sha256.h"
 #include "base/text.h"
 #include "layers/program/join_sides.h"
 #include "layers/program/tokens.h"
@@ -444,6 +445,7 @@ ParsedCell parse_cell(const CellText& text) {
   if (!parsed.mistakes.empty()) return parsed;
   program = with_joined_sides(program);
   set_sides(program);
+  program.hash = Sha256().update(program.canonical_text()).hex();
   return parsed;
 }
 

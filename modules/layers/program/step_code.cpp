@@ -216,7 +216,7 @@ const StepCode* find_code(const CellProgram& program) {
   static std::mutex mutex;
   static std::map<std::string, std::unique_ptr<const StepCode>> known;
   const std::lock_guard lock(mutex);
-  const auto [found, is_new] = known.try_emplace(program.hash());
+  const auto [found, is_new] = known.try_emplace(program.hash);
   if (is_new)
     if (auto code = compile(program)) found->second = std::make_unique<const StepCode>(*std::move(code));
   return found->second.get();

@@ -83,11 +83,11 @@ void require_same(const char* setting, const std::optional<T>& known, T wanted, 
 }
 
 void require_same_program(const std::string& known, const RecurrentOptions& options, const std::string& file) {
-  if (known.empty() || known == program_of(options).hash()) return;
+  if (known.empty() || known == program_of(options).hash) return;
   throw_checkpoint_error(
       "{}: its weights are for a cell of the user's own with the program {}, and model.cell is {} with the program {}; "
       "with other equations they would compute a different function",
-      file, known.substr(0, 8), cell_name(options.cell), program_of(options).hash().substr(0, 8));
+      file, known.substr(0, 8), cell_name(options.cell), program_of(options).hash.substr(0, 8));
 }
 
 template <class E>
@@ -131,7 +131,7 @@ std::vector<CategoryColumn> categories_of(const TensorFile& file) {
 LayoutMetadata function_of(const RecurrentOptions& options) {
   LayoutMetadata function;
   if (is_own(options.cell))
-    function.program = program_of(options).hash();
+    function.program = program_of(options).hash;
   else
     function.cell = options.cell;
   const std::vector<RecurrentOption>& read = info_of(options.cell).options;
