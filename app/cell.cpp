@@ -62,7 +62,7 @@ std::string layers_text(Cell cell) {
   std::string text = "layers: " + join(can, ", ") + "\n";
   if (cannot.empty() || !is_own(cell)) return text;
   text += fmt::format("not by: {}\n", join(cannot, ", "));
-  const std::string reason = why_no_step_code(program_of(RecurrentOptions{.cell = cell}));
+  const std::string reason = why_no_step_code(program_of(cell));
   return reason.empty() ? text : text + fmt::format("blocked cannot run it, because {}\n", reason);
 }
 

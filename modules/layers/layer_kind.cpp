@@ -46,7 +46,7 @@ static bool lists(const auto& values, auto value) { return std::ranges::find(val
 
 static bool computes(const LayerInfo& layer, Cell cell) {
   if (!is_own(cell)) return lists(layer.cells, cell);
-  return layer.can_run != nullptr && layer.can_run(program_of(RecurrentOptions{.cell = cell}));
+  return layer.can_run != nullptr && layer.can_run(program_of(cell));
 }
 
 bool has_cell(LayerKind kind, Cell cell) { return computes(info_of(kind), cell); }

@@ -66,7 +66,7 @@ class OwnCells {
 Cell own_cell(const CellText& text) {
   const std::string hash = program_of(text).hash;
   for (const Cell cell : all_cells())
-    if (program_of(RecurrentOptions{.cell = cell}).hash == hash) return cell;
+    if (program_of(cell).hash == hash) return cell;
   return OwnCells::instance().add(text, hash);
 }
 
@@ -160,6 +160,8 @@ const CellProgram& program_of(const RecurrentOptions& options) {
   if (program == nullptr) program = std::make_unique<const CellProgram>(program_of(text_of(options)));
   return *program;
 }
+
+const CellProgram& program_of(Cell cell) { return program_of(RecurrentOptions{.cell = cell}); }
 
 std::vector<ParameterSpec> cell_parameters(const RecurrentOptions& options, int64_t num_inputs) {
   const CellProgram& program = program_of(options);

@@ -67,6 +67,9 @@ CellText text_of(const RecurrentOptions& options);
 // Returns the program of the options' cell with these values of its options. It is made once and lives forever.
 const CellProgram& program_of(const RecurrentOptions& options);
 
+// Likewise for the usual values of its options.
+const CellProgram& program_of(Cell cell);
+
 // Returns the parameters of one direction of a layer that reads vectors of `num_inputs`, as in torch.nn for its cells:
 // weight_ih (G * H, I) of the gates that read the input, weight_hh (G * H, H / heads) of those that read the hidden
 // state, bias_ih and bias_hh (G * H), and then the learned vectors.

@@ -24,7 +24,7 @@ struct StepCode {
   int64_t num_sums() const;
 };
 
-// Returns why kernels do not run the program: "a product waits for other products". "" if they do.
+// Returns why kernels do not run the program: "it has learned vectors"; "" if they do.
 std::string why_no_step_code(const CellProgram& program);
 
 // Returns the code of a program that has some. It is made once for a program and lives forever.

@@ -61,10 +61,13 @@ struct LayerTrace {
   int64_t hidden_size() const { return hidden.size(2); }
 };
 
+// Returns the step code of a cell of the user's own; null for a cell of the list, whose steps are written out.
+inline const StepCode* step_code_of(Cell cell) { return is_own(cell) ? &step_code_of(program_of(cell)) : nullptr; }
+
 // Returns whether the gradients of the input's and the recurrent side differ: a GRU applies the reset gate between
 // them.
 inline bool has_two_sides(Cell cell) {
-  if (is_own(cell)) return step_code_of(program_of(RecurrentOptions{.cell = cell})).has_sides_apart;
+  if (const StepCode* code = step_code_of(cell)) return code->has_sides_apart;
   switch (library_cell(cell)) {
     case LibraryCell::kGru:
       return true;

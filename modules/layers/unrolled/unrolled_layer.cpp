@@ -121,7 +121,7 @@ RecurrentResult UnrolledLayer::run_loop(const Loop& loop, const at::Tensor& sequ
   const UnrolledSpec spec = {{options().cell, options().activation, loop.order, sequence.scalar_type(),
                               input.layers.front().weight_ih.scalar_type()},
                              variant_,
-                             is_own(options().cell) ? &step_code_of(program_of(options())) : nullptr};
+                             step_code_of(options().cell)};
   const UnrolledResult result = run_unrolled(spec, input);
   const at::Tensor cell = result.cell.empty() ? at::Tensor() : last_states(result.cell, lengths, loop.order);
   return result_of(result.hidden.back(), {last_states(result.hidden, lengths, loop.order), cell}, initial);
