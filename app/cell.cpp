@@ -94,7 +94,7 @@ ExitCode show_cell(const CellOptions& options) {
     print_data(config::print(settings_of(named.text, named.name), CellSettings::schema()));
     return ExitCode::kDone;
   }
-  const RecurrentOptions example = {.cell = own_cell(named.text), .input_size = 3, .hidden_size = 4};
+  const RecurrentOptions example = {.cell = own_cell(named.text).value(), .input_size = 3, .hidden_size = 4};
   const CellProgram program = program_of(named.text);
   std::vector<std::string> gates;
   for (const GateSides& gate : program.gates) gates.push_back(sides_text(gate));

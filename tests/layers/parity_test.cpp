@@ -57,7 +57,8 @@ const std::map<Cell, std::string>& own_cells() {
   static const std::map<Cell, std::string> cells = [] {
     std::map<Cell, std::string> all;
     for (const char* name : {"mgu", "cifg", "janet", "ugrnn", "ligru"})
-      all[own_cell(read_cell_file(fmt::format("{}/experiments/cells/{}.yaml", RNNLAB_SOURCE_DIR, name)).text())] = name;
+      all[own_cell(read_cell_file(fmt::format("{}/experiments/cells/{}.yaml", RNNLAB_SOURCE_DIR, name)).text()).value()] =
+          name;
     return all;
   }();
   return cells;

@@ -63,8 +63,10 @@ class OwnCells {
 
 }  // namespace
 
-Cell own_cell(const CellText& text) {
-  const std::string hash = program_of(text).hash;
+std::optional<Cell> own_cell(const CellText& text) {
+  const ParsedCell parsed = parse_cell(text);
+  if (!parsed.mistakes.empty()) return std::nullopt;
+  const std::string& hash = parsed.program.hash;
   for (const Cell cell : all_cells())
     if (program_of(cell).hash == hash) return cell;
   return OwnCells::instance().add(text, hash);

@@ -45,9 +45,9 @@ struct CellInfo {
 const CellInfo& info_of(Cell cell);
 
 // Returns the cell with these equations: a cell of the list if they are its own, however they are written; otherwise
-// one that is known to this process from now on. Equal programs are one cell. Throws InvariantError if the text has
-// mistakes (parse_cell).
-Cell own_cell(const CellText& text);
+// one that is known to this process from now on. Equal programs are one cell. Returns nullopt if the text has mistakes
+// (parse_cell).
+std::optional<Cell> own_cell(const CellText& text);
 
 // Returns whether own_cell made the cell.
 bool is_own(Cell cell);

@@ -12,14 +12,14 @@
 
 namespace rnnlab {
 
-bool has_readable_cell(const ModelSettings& settings) {
-  return !settings.own_cell.is_given() || parse_cell(settings.own_cell.text()).mistakes.empty();
+// Returns nullopt if the settings have equations with mistakes.
+static std::optional<Cell> readable_cell(const ModelSettings& settings) {
+  return settings.own_cell.is_given() ? own_cell(settings.own_cell.text()) : settings.cell;
 }
 
-Cell cell_of(const ModelSettings& settings) {
-  const bool has_equations = settings.own_cell.is_given() && has_readable_cell(settings);
-  return has_equations ? own_cell(settings.own_cell.text()) : settings.cell;
-}
+bool has_readable_cell(const ModelSettings& settings) { return readable_cell(settings).has_value(); }
+
+Cell cell_of(const ModelSettings& settings) { return readable_cell(settings).value_or(settings.cell); }
 
 RecurrentOptions recurrent_options(const ModelSettings& settings, int64_t input_size) {
   return {
