@@ -7,54 +7,31 @@
 #include <cstdint>
 
 #include "layers/kernels/pointwise.h"
+#include "layers/program/operation.h"
 
 namespace rnnlab::kernels {
 
 inline constexpr int64_t kTileWidth = 64;
 inline constexpr int kMostTiles = 64;  // that are alive at the same time
 
-enum class TileOperation : uint8_t {
-  // Loads; `index` is the gate, the state or the kept value.
-  kNumber,
-  kLoadGate,        // both products and both biases
-  kLoadInputSide,   // the input's product and its bias
-  kLoadHiddenSide,  // the hidden state's product and its bias; `a` is its place among Sums
-  kLoadState,       // before the step
+enum class TileAction : uint8_t {
+  // The operation on tiles a, b and c. Of a leaf: loads it, and `index` is the gate or the state. The side of the hidden
+  // state has its place among Sums in `a`.
+  kCompute,
+  // Loads; `index` is the state or the kept value.
   kLoadStateAfter,
   kLoadKept,
-  kLoadGradient,  // of a state after the step
   // Stores of tile `a`.
   kStoreState,
   kStoreKept,
   kStoreInputSide,
   kStoreHiddenSide,
   kStoreCarry,
-  // Functions of tiles a, b and c.
-  kNegate,
-  kSigmoid,
-  kTanh,
-  kRelu,
-  kExp,
-  kLog,
-  kSoftplus,
-  kLogSigmoid,
-  kAbs,
-  kSignOf,
-  kCopy,
-  kAdd,
-  kSubtract,
-  kMultiply,
-  kDivide,
-  kMin,
-  kMax,
-  kLess,
-  kLessOrEqual,
-  kEqual,
-  kWhere,
 };
 
 struct TileInstruction {
-  TileOperation operation = TileOperation::kNumber;
+  TileAction action = TileAction::kCompute;
+  Operation operation = Operation::kNumber;  // of kCompute; neither kVector nor kHiddenProduct
   uint8_t target = 0, a = 0, b = 0, c = 0;
   uint8_t index = 0;
   double number = 0;

@@ -103,27 +103,15 @@ class TileRun {
     return sum_of_all;
   }
 
-  // A switch over all operations, with a line or two for each.
-  void execute(const TileInstruction& at) {  // NOLINT(readability-function-size)
-    using enum TileOperation;
-    const Vector *a = tiles_[at.a], *b = tiles_[at.b], *c = tiles_[at.c];
-    switch (at.operation) {
-      case kNumber:
-        return fill(at, [&](int64_t) { return Lanes::number(at.number); });
-      case kLoadGate:
-        return fill(at, [&](int64_t i) { return gate(at.index, i); });
-      case kLoadInputSide:
-        return fill(at, [&](int64_t i) { return input_side(at.index, i); });
-      case kLoadHiddenSide:
-        return fill(at, [&](int64_t i) { return hidden_side(at.index, at.a, i); });
-      case kLoadState:
-        return fill(at, [&](int64_t i) { return state(work_.hidden_before, work_.inner_before, at.index, i); });
+  void execute(const TileInstruction& at) {
+    using enum TileAction;
+    switch (at.action) {
+      case kCompute:
+        return compute(at);
       case kLoadStateAfter:
         return fill(at, [&](int64_t i) { return state(work_.hidden_after, work_.inner_after, at.index, i); });
       case kLoadKept:
         return fill(at, [&](int64_t i) { return load<T>(work_.kept, work_.num_kept, at.index, i); });
-      case kLoadGradient:
-        return fill(at, [&](int64_t i) { return gradient(at.index, i); });
       case kStoreState:
         if (at.index == 0) return store<T>(work_.hidden_after, 1, at);
         return store_inner(at);
@@ -135,6 +123,29 @@ class TileRun {
         return store<T>(work_.hidden_side, work_.num_gates, at);
       case kStoreCarry:
         return store<Acc>(work_.carry, work_.num_inner + 1, at);
+    }
+  }
+
+  // A switch over all operations, with a line or two for each.
+  void compute(const TileInstruction& at) {  // NOLINT(readability-function-size)
+    using enum Operation;
+    const Vector *a = tiles_[at.a], *b = tiles_[at.b], *c = tiles_[at.c];
+    switch (at.operation) {
+      case kNumber:
+        return fill(at, [&](int64_t) { return Lanes::number(at.number); });
+      case kGate:
+        return fill(at, [&](int64_t i) { return gate(at.index, i); });
+      case kInputSide:
+        return fill(at, [&](int64_t i) { return input_side(at.index, i); });
+      case kHiddenSide:
+        return fill(at, [&](int64_t i) { return hidden_side(at.index, at.a, i); });
+      case kState:
+        return fill(at, [&](int64_t i) { return state(work_.hidden_before, work_.inner_before, at.index, i); });
+      case kStateGradient:
+        return fill(at, [&](int64_t i) { return gradient(at.index, i); });
+      case kVector:
+      case kHiddenProduct:
+        return;  // the maker of instructions refuses them
       case kNegate:
         return fill(at, [&](int64_t i) { return -a[i]; });
       case kSigmoid:
@@ -164,7 +175,7 @@ class TileRun {
           const Vector one = Lanes::number(1);
           return Lanes::select(a[i] > Vector{}, one, Lanes::select(a[i] < Vector{}, -one, Vector{}));
         });
-      case kCopy:
+      case kConstant:
         return fill(at, [&](int64_t i) { return a[i]; });
       case kAdd:
         return fill(at, [&](int64_t i) { return a[i] + b[i]; });

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "layers/program/operations.h"
+#include "layers/program/graph.h"
 
 namespace rnnlab {
 

@@ -13,58 +13,12 @@
 namespace rnnlab {
 namespace {
 
+using kernels::TileAction;
 using kernels::TileInstruction;
-using kernels::TileOperation;
-
-TileOperation tile_operation(Operation operation) {
-  switch (operation) {
-#define RNNLAB_SAME(name) \
-  case Operation::name:   \
-    return TileOperation::name;
-    RNNLAB_SAME(kNumber)
-    RNNLAB_SAME(kNegate)
-    RNNLAB_SAME(kSigmoid)
-    RNNLAB_SAME(kTanh)
-    RNNLAB_SAME(kRelu)
-    RNNLAB_SAME(kExp)
-    RNNLAB_SAME(kLog)
-    RNNLAB_SAME(kSoftplus)
-    RNNLAB_SAME(kLogSigmoid)
-    RNNLAB_SAME(kAbs)
-    RNNLAB_SAME(kSignOf)
-    RNNLAB_SAME(kAdd)
-    RNNLAB_SAME(kSubtract)
-    RNNLAB_SAME(kMultiply)
-    RNNLAB_SAME(kDivide)
-    RNNLAB_SAME(kMin)
-    RNNLAB_SAME(kMax)
-    RNNLAB_SAME(kLess)
-    RNNLAB_SAME(kLessOrEqual)
-    RNNLAB_SAME(kEqual)
-    RNNLAB_SAME(kWhere)
-#undef RNNLAB_SAME
-    case Operation::kConstant:
-      return TileOperation::kCopy;
-    case Operation::kGate:
-      return TileOperation::kLoadGate;
-    case Operation::kInputSide:
-      return TileOperation::kLoadInputSide;
-    case Operation::kHiddenSide:
-      return TileOperation::kLoadHiddenSide;
-    case Operation::kState:
-      return TileOperation::kLoadState;
-    case Operation::kStateGradient:
-      return TileOperation::kLoadGradient;
-    case Operation::kVector:
-    case Operation::kHiddenProduct:
-      break;
-  }
-  fail_invariant("an operation of step code", __FILE__, __LINE__, "step code has no such operation");
-}
 
 // What is stored of a node.
 struct Store {
-  TileOperation operation;
+  TileAction action;
   uint8_t index;
   NodeId node;
 };
@@ -92,7 +46,7 @@ class Emitter {
       if (!is_gradient(id) && !emit(id)) return std::nullopt;
       for (const Store& store : stores_)
         if (store.node == id) {
-          code_.push_back({.operation = store.operation, .a = tile_of(id), .index = store.index});
+          code_.push_back({.action = store.action, .a = tile_of(id), .index = store.index});
           end_use(id);
         }
     }
@@ -119,8 +73,10 @@ class Emitter {
   TileInstruction instruction_of(NodeId id) const {
     if (const auto load = loads_.find(id); load != loads_.end()) return load->second;
     const Node& node = graph_[id];
+    RNNLAB_INVARIANT(node.operation != Operation::kVector && node.operation != Operation::kHiddenProduct,
+                     "step code has no such operation");
     TileInstruction instruction{
-        .operation = tile_operation(node.operation), .index = static_cast<uint8_t>(node.index), .number = node.number};
+        .operation = node.operation, .index = static_cast<uint8_t>(node.index), .number = node.number};
     if (node.operation == Operation::kHiddenSide)
       instruction.a = static_cast<uint8_t>(hidden_places_[static_cast<size_t>(node.index)]);
     uint8_t* slots[] = {&instruction.a, &instruction.b, &instruction.c};
@@ -161,9 +117,9 @@ std::optional<std::vector<TileInstruction>> forward_code(const CellProgram& prog
                                                          const std::vector<int64_t>& hidden_places) {
   std::vector<Store> stores;
   for (size_t i = 0; i < reverse.kept.size(); ++i)
-    stores.push_back({TileOperation::kStoreKept, small(i), reverse.kept[i]});
+    stores.push_back({TileAction::kStoreKept, small(i), reverse.kept[i]});
   for (size_t i = 0; i < program.new_states.size(); ++i)
-    stores.push_back({TileOperation::kStoreState, small(i), program.new_states[i]});
+    stores.push_back({TileAction::kStoreState, small(i), program.new_states[i]});
   return Emitter(program.graph, {}, stores, hidden_places).run();
 }
 
@@ -171,24 +127,24 @@ std::optional<std::vector<TileInstruction>> backward_code(const CellProgram& pro
                                                           const StepCode& code) {
   std::map<NodeId, TileInstruction> loads;
   for (size_t i = 0; i < program.new_states.size(); ++i)
-    loads[program.new_states[i]] = {.operation = TileOperation::kLoadStateAfter, .index = small(i)};
+    loads[program.new_states[i]] = {.action = TileAction::kLoadStateAfter, .index = small(i)};
   // A number or a state that is also a new state is read as what it is. The products of a gate are gone by then.
   std::erase_if(loads, [&](const auto& load) {
     const Operation operation = reverse.graph[load.first].operation;
     return operation == Operation::kNumber || operation == Operation::kState;
   });
   for (size_t i = 0; i < reverse.kept.size(); ++i)
-    loads[reverse.kept[i]] = {.operation = TileOperation::kLoadKept, .index = small(i)};
+    loads[reverse.kept[i]] = {.action = TileAction::kLoadKept, .index = small(i)};
   const NodeId zero = reverse.graph.number(0);
   const auto or_zero = [&](NodeId node) { return node == kNoNode ? zero : node; };
   std::vector<Store> stores;
   for (size_t i = 0; i < program.gates.size(); ++i) {
-    stores.push_back({TileOperation::kStoreInputSide, small(i), or_zero(reverse.input_sides[i])});
+    stores.push_back({TileAction::kStoreInputSide, small(i), or_zero(reverse.input_sides[i])});
     if (code.has_sides_apart)
-      stores.push_back({TileOperation::kStoreHiddenSide, small(i), or_zero(reverse.hidden_sides[i])});
+      stores.push_back({TileAction::kStoreHiddenSide, small(i), or_zero(reverse.hidden_sides[i])});
   }
   for (size_t i = 0; i < program.states.size(); ++i)
-    stores.push_back({TileOperation::kStoreCarry, small(i), or_zero(reverse.states[i])});
+    stores.push_back({TileAction::kStoreCarry, small(i), or_zero(reverse.states[i])});
   return Emitter(reverse.graph, loads, stores, code.hidden_places).run();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of cells' equations, and graphs of them. A node computes one number of one unit of one sequence at one
+// Graphs of the operations of cells' equations (operation.h), and what is known of each operation. A node computes one number of one unit of one sequence at one
 // step. Nodes are in the order in which they can be computed, and equal nodes are one node. Products with weights are
 // leaves here: the schedules (layers) compute them. Plain values without LibTorch.
 #pragma once
@@ -12,44 +12,9 @@
 #include <string_view>
 #include <vector>
 
-namespace rnnlab {
+#include "layers/program/operation.h"
 
-enum class Operation {
-  // Leaves.
-  kNumber,
-  kGate,           // W x + b + R h of a gate that is only read as this sum
-  kInputSide,      // W x + b of a gate
-  kHiddenSide,     // R h + b of a gate
-  kState,          // before the step
-  kVector,         // a learned number for each unit
-  kStateGradient,  // of a state after the step; in reverse programs alone
-  kHiddenProduct,  // R e + b of a gate, for an expression e in place of h; it has one argument
-  // Functions of one number.
-  kNegate,
-  kSigmoid,
-  kTanh,
-  kRelu,
-  kExp,
-  kLog,
-  kSoftplus,
-  kLogSigmoid,
-  kAbs,
-  kSignOf,
-  kConstant,  // the number itself, without a gradient
-  // Functions of two numbers.
-  kAdd,
-  kSubtract,
-  kMultiply,
-  kDivide,
-  kMin,
-  kMax,
-  // Conditions, which only `where` reads.
-  kLess,
-  kLessOrEqual,
-  kEqual,
-  // A condition and two numbers.
-  kWhere,
-};
+namespace rnnlab {
 
 // How an operation is written in equations. kHidden: it cannot be written, or by the names of gates and states.
 enum class Notation { kHidden, kFunction, kSign };
@@ -69,10 +34,6 @@ std::optional<Operation> function_with(std::string_view name);
 
 // Returns the names of all functions of equations.
 std::vector<std::string> function_names();
-
-inline bool is_condition(Operation operation) {
-  return operation == Operation::kLess || operation == Operation::kLessOrEqual || operation == Operation::kEqual;
-}
 
 using NodeId = int32_t;
 inline constexpr NodeId kNoNode = -1;
@@ -98,9 +59,9 @@ class Graph {
   const std::vector<Node>& nodes() const { return nodes_; }
   const Node& operator[](NodeId node) const { return nodes_[static_cast<size_t>(node)]; }
   NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
-  bool is_number(NodeId node, double value) const;
 
  private:
+  bool is_number(NodeId node, double value) const;
   NodeId node(Node wanted);
   std::optional<NodeId> simpler(Operation operation, NodeId a, NodeId b, NodeId c);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/program/operations.h"
+#include "layers/program/graph.h"
 
 #include <algorithm>
 #include <bit>
