@@ -67,10 +67,8 @@ CellSettings settings_of(const CellText& text, const std::string& name) {
                         .biases = text.biases,
                         .heads = text.has_heads,
                         .equations = text.equations};
-  for (const LearnedVector& vector : text.vectors) {
-    if (vector.rows.empty()) settings.vectors.push_back(vector.name);
-    for (const std::string& row : vector.rows) settings.vectors.push_back(vector.name + "." + row);
-  }
+  for (const LearnedVector& vector : text.vectors)
+    for (int64_t row = 0; row < vector.num_rows(); ++row) settings.vectors.push_back(vector.row_name(row));
   return settings;
 }
 

@@ -38,6 +38,12 @@ class CanonicalText {
 
 }  // namespace
 
+size_t num_rows(const std::vector<LearnedVector>& vectors) {
+  size_t rows = 0;
+  for (const LearnedVector& vector : vectors) rows += static_cast<size_t>(vector.num_rows());
+  return rows;
+}
+
 int64_t CellProgram::num_input_gates() const { return std::ranges::count(gates, true, &GateSides::reads_input); }
 
 int64_t CellProgram::num_hidden_gates() const { return std::ranges::count(gates, true, &GateSides::reads_hidden); }

@@ -28,7 +28,15 @@ struct LearnedVector {
 
   bool operator==(const LearnedVector&) const = default;
   int64_t num_rows() const { return rows.empty() ? 1 : static_cast<int64_t>(rows.size()); }
+
+  // Returns how equations name the row: "peephole.i", or "p" of a vector without named rows.
+  std::string row_name(int64_t row) const {
+    return rows.empty() ? name : name + "." + rows[static_cast<size_t>(row)];
+  }
 };
+
+// Returns the number of rows of all vectors.
+size_t num_rows(const std::vector<LearnedVector>& vectors);
 
 // kTwo: each side of a gate has a bias, as in torch.nn; with Adam their sum moves twice as fast. kOne: the input's
 // side.

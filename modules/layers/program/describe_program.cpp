@@ -65,8 +65,7 @@ class ProgramText {
 
   std::string vector_name(int32_t row) const {
     for (const LearnedVector& vector : program_.vectors) {
-      if (row < vector.num_rows())
-        return vector.rows.empty() ? vector.name : vector.name + "." + vector.rows[static_cast<size_t>(row)];
+      if (row < vector.num_rows()) return vector.row_name(row);
       row -= static_cast<int32_t>(vector.num_rows());
     }
     fail_invariant("a row of a vector", __FILE__, __LINE__, "the program has fewer rows of vectors");

@@ -91,9 +91,8 @@ UnitInputs random_inputs(const CellProgram& program, uint64_t seed) {
     for (double& value : values) value = normal(random);
     return values;
   };
-  size_t rows = 0;
-  for (const LearnedVector& vector : program.vectors) rows += static_cast<size_t>(vector.num_rows());
-  return {draw(program.gates.size()), draw(program.gates.size()), draw(program.states.size()), draw(rows)};
+  return {draw(program.gates.size()), draw(program.gates.size()), draw(program.states.size()),
+          draw(num_rows(program.vectors))};
 }
 
 DerivativeCheck check_derivative(const CellProgram& program, int64_t num_points) {

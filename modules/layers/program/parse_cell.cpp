@@ -24,11 +24,7 @@ constexpr int32_t kOnlyRows = -1;  // the index of a vector that has no value of
 constexpr size_t kMostCharacters = size_t{1} << 16, kMostOfName = 64;
 constexpr std::string_view kInputName = "x", kHiddenName = "h", kInfinityName = "inf";
 
-bool is_name(std::string_view text) {
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  return !text.empty() && text.size() <= kMostOfName && is_letter(text[0]) &&
-         std::ranges::all_of(text, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
-}
+bool can_be_listed(std::string_view text) { return text.size() <= kMostOfName && is_name(text); }
 
 // What a name of the lists means before it is assigned.
 struct Meaning {
@@ -74,7 +70,7 @@ class Parser {
         complain_of_lists(fmt::format("a vector cannot be called {}, which a cell has otherwise", vector.name));
       declare(vector.name, "vector", {Operation::kVector, vector.rows.empty() ? row++ : kOnlyRows});
       for (const std::string& name : vector.rows) {
-        if (!is_name(name)) complain_of_lists(fmt::format("{} is not a name of a row", in_quotes(name)));
+        if (!can_be_listed(name)) complain_of_lists(fmt::format("{} is not a name of a row", in_quotes(name)));
         if (!rows_.emplace(vector.name + "." + name, row++).second)
           complain_of_lists(fmt::format("the row {}.{} is listed twice", vector.name, name));
       }
@@ -86,10 +82,10 @@ class Parser {
     for (const std::string& name : names) declare(name, what, {leaf, index++});
   }
 
-  // A name with a mistake is declared all the same, so that its uses are no further mistakes.
+  // A name with a mistake is still declared, so that its uses are not reported as well.
   void declare(const std::string& name, const char* what, Meaning meaning) {
     const bool is_new = meanings_.emplace(name, meaning).second;
-    if (!is_name(name))
+    if (!can_be_listed(name))
       return complain_of_lists(fmt::format("{} is not a name: use letters, digits and _", in_quotes(name)));
     if (name == kInputName || name == kInfinityName || function_with(name))
       return complain_of_lists(fmt::format("the {} cannot be called {}, which equations use otherwise", what, name));
@@ -308,9 +304,7 @@ class Parser {
     int32_t row = 0;
     for (const LearnedVector& vector : text_.vectors)
       for (int64_t i = 0; i < vector.num_rows(); ++i)
-        if (!rows.contains(row++))
-          complain_of_lists(fmt::format("the vector {}{} is never read", vector.name,
-                                        vector.rows.empty() ? "" : "." + vector.rows[static_cast<size_t>(i)]));
+        if (!rows.contains(row++)) complain_of_lists(fmt::format("the vector {} is never read", vector.row_name(i)));
     if (text_.has_heads && products.empty())
       complain_of_lists("heads divide the products of the hidden state, and no gate has one");
   }
@@ -410,9 +404,7 @@ void check_counts(const CellText& text, std::vector<EquationMistake>& mistakes) 
   };
   check("gates", text.gates.size(), 1, kMostGates);
   check("states", text.states.size(), 1, kMostStates);
-  size_t rows = 0;
-  for (const LearnedVector& vector : text.vectors) rows += static_cast<size_t>(vector.num_rows());
-  check("rows of vectors", rows, 0, kMostVectors);
+  check("rows of vectors", num_rows(text.vectors), 0, kMostVectors);
   check("characters of equations", text.equations.size(), 1, kMostCharacters);
 }
 

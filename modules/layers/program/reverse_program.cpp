@@ -122,9 +122,7 @@ class Adjoints {
     reverse_.input_sides.assign(program_.gates.size(), kNoNode);
     reverse_.hidden_sides = reverse_.input_sides;
     reverse_.states.assign(program_.states.size(), kNoNode);
-    int64_t rows = 0;
-    for (const LearnedVector& vector : program_.vectors) rows += vector.num_rows();
-    reverse_.vectors.assign(static_cast<size_t>(rows), kNoNode);
+    reverse_.vectors.assign(num_rows(program_.vectors), kNoNode);
     for (NodeId id = 0; id < reverse_.num_forward; ++id) {
       const Node& node = graph()[id];
       const auto index = static_cast<size_t>(node.index);

@@ -122,6 +122,10 @@ class Tokenizer {
 
 }  // namespace
 
+bool is_name(std::string_view text) {
+  return !text.empty() && begins_name(text.front()) && std::ranges::all_of(text, continues_name);
+}
+
 std::vector<Token> tokens_of(std::string_view equations, std::vector<EquationMistake>& mistakes) {
   return Tokenizer(equations, mistakes).run();
 }

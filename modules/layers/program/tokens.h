@@ -26,6 +26,9 @@ struct Token {
   int64_t column = 1;
 };
 
+// Returns whether the text is a single name.
+bool is_name(std::string_view text);
+
 // Returns the tokens, the last of which is kEnd. Unknown characters are mistakes and are left out.
 std::vector<Token> tokens_of(std::string_view equations, std::vector<EquationMistake>& mistakes);
 
