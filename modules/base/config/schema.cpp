@@ -14,6 +14,17 @@
 
 namespace rnnlab::config {
 
+bool GroupSpec::has_defaults(const void* object, const void* defaults) const {
+  return std::ranges::all_of(spec->entries, [&](const Entry& entry) {
+    return entry.has_defaults(const_member(object), const_member(defaults));
+  });
+}
+
+bool Entry::has_defaults(const void* object, const void* defaults) const {
+  if (field() != nullptr && field()->get(object) != field()->get(defaults)) return false;
+  return map() == nullptr || map()->has_defaults(object, defaults);
+}
+
 const Entry* StructSpec::find(std::string_view key) const {
   const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.key == key; });
   return found == entries.end() ? nullptr : &*found;

@@ -82,6 +82,9 @@ struct GroupSpec {
   const StructSpec* spec;
   std::function<void*(void* object)> member;
   std::function<const void*(const void* object)> const_member;
+
+  // Returns whether all entries have the same values in `object` as in `defaults`, which both contain the member.
+  bool has_defaults(const void* object, const void* defaults) const;
 };
 
 // When a user may give a setting another value than the one that the run was trained with: to resume the run, to use
@@ -101,6 +104,9 @@ struct Entry {
 
   // Returns the group, or the map form of a field; null if there is neither.
   const GroupSpec* map() const { return map_form ? &*map_form : group(); }
+
+  // Returns whether `object` has the same values as `defaults`: of a field both in its plain form and in its map form.
+  bool has_defaults(const void* object, const void* defaults) const;
 };
 
 struct StructSpec {

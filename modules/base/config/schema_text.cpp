@@ -82,19 +82,10 @@ void append_line(std::string& text, const std::string& indent, const Line& line,
   }
 }
 
-bool equal_defaults(const StructSpec& spec, const void* object, const void* defaults) {
-  return std::ranges::all_of(spec.entries, [&](const Entry& entry) {
-    if (entry.field() && value_text(*entry.field(), object) != value_text(*entry.field(), defaults)) return false;
-    const GroupSpec* group = entry.map();
-    return !group || equal_defaults(*group->spec, group->const_member(object), group->const_member(defaults));
-  });
-}
-
 // Returns the group that is printed for the entry: of a field, its map form if that was given.
 const GroupSpec* printed_group(const Entry& entry, const void* object, const void* defaults) {
   if (!entry.map_form) return entry.group();
-  const GroupSpec& map = *entry.map_form;
-  return equal_defaults(*map.spec, map.const_member(object), map.const_member(defaults)) ? nullptr : &map;
+  return entry.map_form->has_defaults(object, defaults) ? nullptr : &*entry.map_form;
 }
 
 void print_group(std::string& text, const StructSpec& spec, const void* object, const void* defaults,

@@ -129,8 +129,7 @@ void check_unread_keys(const Settings& m, Checker& checker) {
   const Settings defaults;
   for (const config::Entry& entry : Settings::schema().spec().entries) {
     if (info_of(m.kind).reads(entry.key) || std::ranges::count(kKeysOfDense, entry.key) > 0) continue;
-    const bool has_map = entry.map_form && m.own_cell.is_given();
-    if (!has_map && entry.field()->get(&m) == entry.field()->get(&defaults)) continue;
+    if (entry.has_defaults(&m, &defaults)) continue;
     const std::vector<std::string> readers = models_that_read(entry.key);
     checker.complain({entry.key, "kind"}, fmt::format("only {} {} {}; remove it", join_with_and(readers),
                                                       readers.size() == 1 ? "reads" : "read", entry.key));
