@@ -424,7 +424,9 @@ config::Document with_cell_of_file(config::Document document, config::Findings& 
   return document.with_root(std::move(root));
 }
 
-Experiment read_checked(const config::Document& document, config::Findings& findings) {
+Experiment read_with_overrides(config::Document document, const std::vector<std::string>& overrides,
+                               config::Findings& findings) {
+  for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
   Experiment experiment = config::read(document, Experiment::schema(), findings);
   findings.throw_if_any();
   return experiment;
@@ -438,16 +440,14 @@ Experiment read_case(const config::Document& document, config::Findings& finding
 
 Experiment read_experiment(config::Document document, const std::vector<std::string>& overrides,
                            config::Findings& findings) {
-  for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
-  Experiment experiment = read_checked(document, findings);
+  Experiment experiment = read_with_overrides(std::move(document), overrides, findings);
   choose_split(experiment.data);
   return experiment;
 }
 
 Experiment read_saved_experiment(config::Document document, const std::vector<std::string>& overrides,
                                  config::Findings& findings) {
-  for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
-  Experiment experiment = read_checked(document, findings);
+  Experiment experiment = read_with_overrides(std::move(document), overrides, findings);
   choose_split_of_earlier_versions(experiment.data);
   return experiment;
 }
