@@ -151,8 +151,11 @@ class DualRun {
       case kEqual:
         note_kink_between(node);
         return combined(value, node, {});
-      default:  // a constant, or a sign
+      case kConstant:
+      case kSignOf:
         return combined(value, node, {});
+      default:
+        fail_invariant("a function", __FILE__, __LINE__, "function_of does not know the operation");
     }
   }
 

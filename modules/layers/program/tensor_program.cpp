@@ -120,8 +120,12 @@ at::Tensor combine(Operation operation, const Operand& a, const Operand& b) {
       return with_tensors(a, b, [](const at::Tensor& x, const at::Tensor& y) { return at::minimum(x, y); });
     case kMax:
       return with_tensors(a, b, [](const at::Tensor& x, const at::Tensor& y) { return at::maximum(x, y); });
-    default:
+    case kLess:
+    case kLessOrEqual:
+    case kEqual:
       return compare(operation, a, b);
+    default:
+      fail_invariant("a function of two numbers", __FILE__, __LINE__, "combine does not know the operation");
   }
 }
 
