@@ -116,8 +116,8 @@ struct FilePair {
   }
 };
 
-// Replaces one of the words in the name of the file by the word that stands for the other file, and returns the first
-// such file that there is; nullopt if there is none.
+// Looks for the file that belongs to this one: replaces one of the words in the file's name by its counterpart, and
+// returns the first file of such a name that exists and fits, or nullopt.
 std::optional<ArrayFile> file_beside(const Path& path, ArrayReader read,
                                      std::span<const std::pair<std::string_view, std::string_view>> words,
                                      const std::function<bool(const ArraySummary&)>& fits) {

@@ -56,7 +56,7 @@ std::string text_at(const Json& json, const char* key) {
 
 int64_t count_at(const Json& json, const char* key) { return json.value(key, int64_t{0}); }
 
-// Returns the list of this key; an empty one if there is none.
+// Returns the list under this key, or an empty list if the key is missing.
 const Json& list_at(const Json& json, const char* key) {
   static const Json none = Json::array();
   return json.contains(key) ? json[key] : none;

@@ -40,7 +40,8 @@ std::string fault_of(const FittedData& data, const DataSettings& settings);
 std::string part_name(DataPart part);
 
 // Gives the samples of the training file to the parts: validation gets those of its own file if `valid` has them.
-// `classes` is the class of each sample, for a stratified split; empty if there are none. `file` is for messages.
+// `classes` has the class of each sample, for a stratified split; it is empty if the samples have no classes. Messages
+// name `file`.
 void split_samples(Loaded& loaded, const Samples& all, const std::optional<Samples>& valid,
                    const std::vector<int64_t>& classes, const DataSettings& settings, const std::string& file);
 

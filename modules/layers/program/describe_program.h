@@ -14,7 +14,7 @@ std::string program_text(const CellProgram& program);
 // Returns the steps of the reverse program that are not steps of the program, and the gradients that it gives.
 std::string reverse_text(const CellProgram& program, const ReverseProgram& reverse);
 
-// Returns the values that the forward pass keeps, such as "sigmoid(f), tanh(v5), h.n"; "nothing" if there are none.
+// Returns the values that the forward pass keeps, such as "sigmoid(f), tanh(v5), h.n", or "nothing".
 std::string kept_text(const CellProgram& program, const ReverseProgram& reverse);
 
 }  // namespace rnnlab
