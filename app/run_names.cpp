@@ -207,8 +207,8 @@ void append_ended(const fs::path& folder, std::vector<std::string>& runs) {
   }
 }
 
-// Appends the finished runs in the folder, or the folder itself if it contains none. A user who writes "runs" instead of
-// "runs/gru_speed" gets an error, because the runs of different experiments must not be mixed by mistake.
+// Appends the finished runs in the folder, or the folder itself if it contains none. A user who writes "runs" instead
+// of "runs/gru_speed" gets an error, because the runs of different experiments must not be mixed by mistake.
 void append_ended_or_itself(const std::string& folder, std::vector<std::string>& runs) {
   const size_t num_before = runs.size();
   append_ended(folder, runs);

@@ -253,7 +253,7 @@ std::string text_of(const FileInspection& file, size_t width) {
 }
 
 std::string text_of(const DatasetInspection& dataset, size_t width) {
-  const std::string text = wrapped(dataset_text(dataset.json), width);
+  std::string text = wrapped(dataset_text(dataset.json), width);
   if (!dataset.json.contains("picture")) return text;
   return text + "\nthe first training sample\n" + dataset.json["picture"].get<std::string>();
 }

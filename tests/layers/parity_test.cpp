@@ -56,9 +56,10 @@ std::vector<CellForm> listed_forms() {
 const std::map<Cell, std::string>& own_cells() {
   static const std::map<Cell, std::string> cells = [] {
     std::map<Cell, std::string> all;
-    for (const char* name : {"mgu", "cifg", "janet", "ugrnn", "ligru"})
-      all[own_cell(read_cell_file(fmt::format("{}/experiments/cells/{}.yaml", RNNLAB_SOURCE_DIR, name)).text()).value()] =
-          name;
+    for (const char* name : {"mgu", "cifg", "janet", "ugrnn", "ligru"}) {
+      const std::string file = fmt::format("{}/experiments/cells/{}.yaml", RNNLAB_SOURCE_DIR, name);
+      all[own_cell(read_cell_file(file).text()).value()] = name;
+    }
     return all;
   }();
   return cells;

@@ -15,7 +15,8 @@ inline constexpr int64_t kTileWidth = 64;
 inline constexpr int kMostTiles = 64;  // that are alive at the same time
 
 enum class TileAction : uint8_t {
-  // The operation on tiles a, b and c. Of a leaf: loads it, and `index` is the gate or the state. The side of the hidden
+  // The operation on tiles a, b and c. Of a leaf: loads it, and `index` is the gate or the state. The side of the
+  // hidden
   // state has its place among Sums in `a`.
   kCompute,
   // Loads; `index` is the state or the kept value.

@@ -30,9 +30,7 @@ struct LearnedVector {
   int64_t num_rows() const { return rows.empty() ? 1 : static_cast<int64_t>(rows.size()); }
 
   // Returns how equations name the row: "peephole.i", or "p" of a vector without named rows.
-  std::string row_name(int64_t row) const {
-    return rows.empty() ? name : name + "." + rows[static_cast<size_t>(row)];
-  }
+  std::string row_name(int64_t row) const { return rows.empty() ? name : name + "." + rows[static_cast<size_t>(row)]; }
 };
 
 // Returns the number of rows of all vectors.

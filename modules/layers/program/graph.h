@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs of the operations of cells' equations (operation.h), and what is known of each operation. A node computes one number of one unit of one sequence at one
-// step. Nodes are in the order in which they can be computed, and equal nodes are one node. Products with weights are
-// leaves here: the schedules (layers) compute them. Plain values without LibTorch.
+// Graphs of the operations of cells' equations (operation.h), and what is known of each operation. A node computes one
+// number of one unit of one sequence at one step. Nodes are in the order in which they can be computed, and equal nodes
+// are one node. Products with weights are leaves here: the schedules (layers) compute them. Without LibTorch.
 #pragma once
 
 #include <array>

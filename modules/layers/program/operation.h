@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of cells' equations. graph.h knows what each of them is. This header contains no functions and includes
-// none of the standard library, because sources that are compiled for other processors include it.
+// The operations of cells' equations. graph.h knows what each of them is. This header contains no functions and
+// includes none of the standard library, because sources that are compiled for other processors include it.
 #pragma once
 
 #include <cstdint>
