@@ -24,8 +24,7 @@ std::string_view element_name(ElementType type);  // "bool", "u8", "i8", ... "f6
 int64_t element_size(ElementType type);           // in bytes; a bool takes one byte, 0 or 1
 bool is_integer(ElementType type);                // also of a bool
 
-// Return the element type for a type code of npy files ("f4") or of IDX files (0x0d), or nullopt if the code is
-// unknown.
+// Return the element type for a type code of npy files ("f4") or of IDX files (0x0d), or nullopt if it is unknown.
 std::optional<ElementType> type_of_npy_code(std::string_view code);
 std::optional<ElementType> type_of_idx_code(int code);
 

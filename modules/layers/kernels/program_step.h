@@ -16,8 +16,7 @@ inline constexpr int kMostTiles = 64;  // that are alive at the same time
 
 enum class TileAction : uint8_t {
   // The operation on tiles a, b and c. Of a leaf: loads it, and `index` is the gate or the state. The side of the
-  // hidden
-  // state has its place among Sums in `a`.
+  // hidden state has its place among Sums in `a`.
   kCompute,
   // Loads; `index` is the state or the kept value.
   kLoadStateAfter,
