@@ -11,7 +11,7 @@
 #include "layers/device/run_kernels_on_cuda.h"
 #include "layers/kernels/gated_scan.h"
 #include "layers/kernels/own_code.h"
-#include "layers/kernels/pointwise.h"
+#include "layers/kernels/program_step.h"
 #include "layers/persistent/persistent_layer.h"
 #include "layers/persistent/persistent_pass.h"
 
@@ -50,11 +50,8 @@ std::string uuid_of(c10::Device device) {
     has_own_code.define(kernels::has_own_code) &&
     why_no_persistent_kernels.define(kernels::persistent_kernels_refusal) &&
     notes_on_compiled_kernels.define(kernels::take_persistent_notes) &&
-    define_kernels<kernels::LstmForward, kernels::LstmBackward, kernels::GruForward, kernels::GruBackward,
-                   kernels::RnnForward, kernels::RnnBackward, kernels::GatedScanForward,
-                   kernels::GatedScanBackward>() &&
-    define_kernels<std::span<const kernels::LstmForward>, std::span<const kernels::LstmBackward>,
-                   std::span<const kernels::RnnForward>, std::span<const kernels::RnnBackward>>();
+    define_kernels<kernels::ProgramStep, std::span<const kernels::ProgramStep>, kernels::GatedScanForward,
+                   kernels::GatedScanBackward>();
 
 }  // namespace
 }  // namespace rnnlab

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the vectorised steps of each instruction set of this processor with the plain steps in float64.
+// Tests the functions of each instruction set of this processor; program/step_code_test.cpp tests whole steps.
 #include "layers/kernels/simd_steps.h"
 
 #include <ATen/core/PhiloxRNGEngine.h>
@@ -10,8 +10,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <vector>
+
+#include "layers/program/step_code.h"
 
 namespace rnnlab::kernels {
 namespace {
@@ -50,31 +51,30 @@ std::vector<float> sweep(float limit) {
   return values;
 }
 
-// Returns the results of a plain cell for these sums.
-std::vector<float> tanh_by(const SimdSteps& steps, std::vector<float> values) {
+// Returns the hidden states of a cell with one gate for these sums.
+std::vector<float> hidden_by(const SimdSteps& steps, const char* equation, const std::vector<float>& values) {
+  const StepCode& code = step_code_of(program_of({.gates = {"n"}, .states = {"h"}, .equations = equation}));
   const auto count = static_cast<int64_t>(values.size());
   const std::vector<float> zeros(values.size());
-  const RnnForward work = {{.batch_size = 1, .hidden_size = count},
-                           {values.data(), zeros.data(), zeros.data(), zeros.data()},
-                           values.data()};
-  run(steps, work, Sums{}, Part{{0, 1}, {0, count}});
-  return values;
+  std::vector<float> hidden(values.size()), kept(values.size());
+  const ProgramStep work = {
+      .step = {.batch_size = 1, .hidden_size = count},
+      .columns = code.columns,
+      .instructions = code.forward.data(),
+      .num_instructions = std::ssize(code.forward),
+      .hidden_after = hidden.data(),
+      .kept = kept.data(),
+      .products = {
+          .input = values.data(), .recurrent = zeros.data(), .bias_ih = zeros.data(), .bias_hh = zeros.data()}};
+  steps.run(work, Sums{}, Part{{0, 1}, {0, count}});
+  return hidden;
 }
 
-// Returns the results of an LSTM step whose first gate has these sums, so that they show its sigmoid.
-std::vector<float> sigmoid_by(const SimdSteps& steps, std::vector<float> values) {
-  const auto count = static_cast<int64_t>(values.size());
-  const std::vector<float> zeros(4 * values.size());
-  std::vector<float> cell(values.size()), hidden(values.size());
-  values.resize(zeros.size());
-  const LstmForward work = {{.batch_size = 1, .hidden_size = count},
-                            {values.data(), zeros.data(), zeros.data(), zeros.data()},
-                            zeros.data(),
-                            cell.data(),
-                            hidden.data()};
-  run(steps, work, Sums{}, Part{{0, 1}, {0, count}});
-  values.resize(cell.size());
-  return values;
+std::vector<float> tanh_by(const SimdSteps& steps, const std::vector<float>& values) {
+  return hidden_by(steps, "h = tanh(n)", values);
+}
+std::vector<float> sigmoid_by(const SimdSteps& steps, const std::vector<float>& values) {
+  return hidden_by(steps, "h = sigmoid(n)", values);
 }
 
 template <class Wanted>
@@ -156,181 +156,6 @@ TEST_P(Simd, InterleavesTwoRows) {
     EXPECT_EQ(target[2 * i + 1], odd[i]);
   }
   EXPECT_EQ(target[74], 9999);
-}
-
-// One matrix in float32 and in float64, which start from the same numbers.
-struct Both {
-  std::vector<float> narrow;
-  std::vector<double> wide;
-};
-Both random_numbers(int64_t count) {
-  static std::mt19937 generator(1);
-  std::uniform_real_distribution<float> numbers(-2, 2);
-  Both both;
-  for (int64_t i = 0; i < count; ++i) {
-    both.narrow.push_back(numbers(generator));
-    both.wide.push_back(double{both.narrow.back()});
-  }
-  return both;
-}
-void expect_equal(const Both& both, const char* what) {
-  for (size_t i = 0; i < both.wide.size(); ++i) ASSERT_NEAR(both.narrow[i], both.wide[i], 2e-6) << what << " " << i;
-}
-
-// Brings numbers whose errors are larger to the size of the others.
-void divide(Both& both, float by) {
-  for (float& value : both.narrow) value /= by;
-  for (double& value : both.wide) value /= by;
-}
-
-constexpr auto kNarrow = [](auto& both) -> auto& { return both.narrow; };
-constexpr auto kWide = [](auto& both) -> auto& { return both.wide; };
-
-constexpr int64_t kRows = 3, kUnits = 37, kState = kRows * kUnits;
-
-Step step_in(ElementType type, Nonlinearity nonlinearity) { return {type, nonlinearity, kRows, kUnits}; }
-
-class SimdStep : public Simd {
- protected:
-  // Rows 1 and 2 only, in two parts, so that what lies outside of a part has to stay as it is.
-  template <class Work>
-  void run_both(const Work& narrow, const Work& wide) const {
-    kernels::run(*GetParam(), narrow, Sums{}, Part{{1, kRows}, {0, 20}});
-    kernels::run(*GetParam(), narrow, Sums{}, Part{{1, kRows}, {20, kUnits}});
-    kernels::run(wide, Rows{1, kRows});
-  }
-};
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SimdStep);
-INSTANTIATE_TEST_SUITE_P(All, SimdStep, ::testing::ValuesIn(all_steps()), name_of_steps);
-
-TEST_P(SimdStep, LstmForwardIsThePlainOne) {
-  for (const auto nonlinearity : {Nonlinearity::kTanh, Nonlinearity::kRelu}) {
-    Both gates = random_numbers(4 * kState), previous = random_numbers(kState), cell = random_numbers(kState),
-         hidden = random_numbers(kState);
-    const Both recurrent = random_numbers(4 * kState), bias_ih = random_numbers(4 * kUnits),
-               bias_hh = random_numbers(4 * kUnits);
-    const auto work = [&](ElementType type, auto of) {
-      return LstmForward{step_in(type, nonlinearity),
-                         {of(gates).data(), of(recurrent).data(), of(bias_ih).data(), of(bias_hh).data()},
-                         of(previous).data(),
-                         of(cell).data(),
-                         of(hidden).data()};
-    };
-    run_both(work(ElementType::kFloat32, kNarrow), work(ElementType::kFloat64, kWide));
-    expect_equal(gates, "gate");
-    expect_equal(cell, "cell");
-    expect_equal(hidden, "hidden");
-  }
-}
-
-TEST_P(SimdStep, LstmBackwardIsThePlainOne) {
-  for (const auto nonlinearity : {Nonlinearity::kTanh, Nonlinearity::kRelu}) {
-    const Both output = random_numbers(kState), next = random_numbers(kState), cell_output = random_numbers(kState),
-               gates = random_numbers(4 * kState), previous = random_numbers(kState), cell = random_numbers(kState);
-    Both carry = random_numbers(kState), gradients = random_numbers(4 * kState);
-    const auto work = [&](ElementType type, auto of) {
-      return LstmBackward{step_in(type, nonlinearity),
-                          {of(output).data(), of(next).data()},
-                          of(cell_output).data(),
-                          of(gates).data(),
-                          of(previous).data(),
-                          of(cell).data(),
-                          of(carry).data(),
-                          of(gradients).data()};
-    };
-    run_both(work(ElementType::kFloat32, kNarrow), work(ElementType::kFloat64, kWide));
-    divide(carry, 16);
-    divide(gradients, 64);
-    expect_equal(carry, "carry");
-    expect_equal(gradients, "gradient");
-  }
-}
-
-TEST_P(SimdStep, GruForwardIsThePlainOne) {
-  Both gates = random_numbers(3 * kState), candidate = random_numbers(kState), hidden = random_numbers(kState);
-  const Both recurrent = random_numbers(3 * kState), bias_ih = random_numbers(3 * kUnits),
-             bias_hh = random_numbers(3 * kUnits), previous = random_numbers(kState);
-  const auto work = [&](ElementType type, auto of) {
-    return GruForward{step_in(type, Nonlinearity::kTanh),
-                      {of(gates).data(), of(recurrent).data(), of(bias_ih).data(), of(bias_hh).data()},
-                      of(previous).data(),
-                      of(candidate).data(),
-                      of(hidden).data()};
-  };
-  run_both(work(ElementType::kFloat32, kNarrow), work(ElementType::kFloat64, kWide));
-  expect_equal(gates, "gate");
-  expect_equal(candidate, "candidate");
-  expect_equal(hidden, "hidden");
-}
-
-TEST_P(SimdStep, GruBackwardIsThePlainOne) {
-  const Both output = random_numbers(kState), next = random_numbers(kState), gates = random_numbers(3 * kState),
-             candidate = random_numbers(kState), previous = random_numbers(kState);
-  Both carry = random_numbers(kState), input = random_numbers(3 * kState), recurrent = random_numbers(3 * kState);
-  const auto work = [&](ElementType type, auto of) {
-    return GruBackward{step_in(type, Nonlinearity::kTanh),
-                       {of(output).data(), of(next).data()},
-                       of(gates).data(),
-                       of(candidate).data(),
-                       of(previous).data(),
-                       of(carry).data(),
-                       of(input).data(),
-                       of(recurrent).data()};
-  };
-  run_both(work(ElementType::kFloat32, kNarrow), work(ElementType::kFloat64, kWide));
-  divide(carry, 16);
-  divide(input, 256);
-  divide(recurrent, 256);
-  expect_equal(carry, "carry");
-  expect_equal(input, "gradient of the input side");
-  expect_equal(recurrent, "gradient of the recurrent side");
-}
-
-TEST_P(SimdStep, PlainCellsAreThePlainOnes) {
-  for (const auto nonlinearity : {Nonlinearity::kTanh, Nonlinearity::kRelu}) {
-    Both hidden = random_numbers(kState), gradients = random_numbers(kState), input = random_numbers(kState);
-    const Both recurrent = random_numbers(kState), bias_ih = random_numbers(kUnits), bias_hh = random_numbers(kUnits),
-               output = random_numbers(kState);
-    const auto forward = [&](ElementType type, auto of) {
-      return RnnForward{step_in(type, nonlinearity),
-                        {of(input).data(), of(recurrent).data(), of(bias_ih).data(), of(bias_hh).data()},
-                        of(hidden).data()};
-    };
-    const auto backward = [&](ElementType type, auto of) {
-      return RnnBackward{
-          step_in(type, nonlinearity), {of(output).data(), nullptr}, of(hidden).data(), of(gradients).data()};
-    };
-    run_both(forward(ElementType::kFloat32, kNarrow), forward(ElementType::kFloat64, kWide));
-    run_both(backward(ElementType::kFloat32, kNarrow), backward(ElementType::kFloat64, kWide));
-    expect_equal(hidden, "hidden");
-    expect_equal(gradients, "gradient");
-  }
-}
-
-TEST_P(SimdStep, TakesSumsInThePlaceOfProducts) {
-  const Both input = random_numbers(4 * kState), recurrent = random_numbers(4 * kState);
-  const Both bias = random_numbers(4 * kUnits), previous = random_numbers(kState);
-  Both with_products = input, with_sums = random_numbers(4 * kState);
-  Both cell = random_numbers(kState), other_cell = cell, hidden = random_numbers(kState), other_hidden = hidden;
-  std::vector<float> sums;
-  for (size_t i = 0; i < input.narrow.size(); ++i) sums.push_back(input.narrow[i] + recurrent.narrow[i]);
-  const auto work = [&](Both& gates, const Both* product, Both& new_cell, Both& new_hidden) {
-    return LstmForward{step_in(ElementType::kFloat32, Nonlinearity::kTanh),
-                       {gates.narrow.data(), product == nullptr ? nullptr : product->narrow.data(), bias.narrow.data(),
-                        bias.narrow.data()},
-                       previous.narrow.data(),
-                       new_cell.narrow.data(),
-                       new_hidden.narrow.data()};
-  };
-  const Part part = {{1, 2}, {5, 30}};
-  kernels::run(*GetParam(), work(with_products, &recurrent, cell, hidden), Sums{}, part);
-  const Sums of_part = {sums.data() + 4 * kUnits + 5, 4 * kUnits, kUnits, 1, 5};
-  kernels::run(*GetParam(), work(with_sums, nullptr, other_cell, other_hidden), of_part, part);
-  for (int64_t unit = 5; unit < 30; ++unit) {
-    const auto i = static_cast<size_t>(kUnits + unit);
-    EXPECT_NEAR(cell.narrow[i], other_cell.narrow[i], 1e-6);
-    EXPECT_NEAR(hidden.narrow[i], other_hidden.narrow[i], 1e-6);
-  }
 }
 
 }  // namespace

@@ -7,15 +7,16 @@
 #include <vector>
 
 #include "layers/device/run_kernels.h"
-#include "layers/kernels/pointwise.h"
+#include "layers/kernels/program_step.h"
 
 namespace rnnlab {
 namespace {
 
 TEST(StepKernels, FailAsTheDevicesFaultAndSayWhatToDo) {
-  kernels::LstmForward work;
+  kernels::ProgramStep work;
+  work.program = 0;
   work.step.hidden_size = 1;
-  const std::vector<kernels::LstmForward> works(2, work);
+  const std::vector<kernels::ProgramStep> works(2, work);
   const auto fail = [](const auto& failing) {
     try {
       started_on_device([&] { kernels::run(failing, nullptr); });
@@ -26,7 +27,7 @@ TEST(StepKernels, FailAsTheDevicesFaultAndSayWhatToDo) {
     }
   };
   fail(works.front());
-  fail(std::span<const kernels::LstmForward>(works));
+  fail(std::span<const kernels::ProgramStep>(works));
 }
 
 }  // namespace

@@ -31,30 +31,19 @@ struct GateSum {
   Accumulate accumulate;
 };
 
-// The input's products are computed first. A GRU's candidate needs one sum of the input and one of the hidden state,
-// because the reset gate multiplies only the second.
-std::vector<GateSum> input_sums(Cell cell) {
+// The input's products are computed first. A gate whose sides are read apart, as a GRU's candidate, has a sum of the
+// input and one of the hidden state.
+std::vector<GateSum> input_sums(const StepCode& code) {
   std::vector<GateSum> sums;
-  for (int64_t gate = 0; gate < num_gates(cell); ++gate) sums.push_back({gate, Accumulate::kOverwrite});
+  for (int64_t column = 0; column < code.columns.input; ++column) sums.push_back({column, Accumulate::kOverwrite});
   return sums;
 }
 
-std::vector<GateSum> recurrent_sums(const UnrolledSpec& spec) {
-  std::vector<GateSum> sums = input_sums(spec.cell);
-  for (GateSum& sum : sums) sum.accumulate = Accumulate::kAdd;
-  if (spec.code == nullptr) {
-    if (has_two_sides(spec.cell)) sums[2] = {3, Accumulate::kOverwrite};
-    return sums;
-  }
-  for (size_t gate = 0; gate < sums.size(); ++gate)
-    if (const int64_t place = spec.code->hidden_places[gate]; place != static_cast<int64_t>(gate))
-      sums[gate] = {place, Accumulate::kOverwrite};
+std::vector<GateSum> recurrent_sums(const StepCode& code) {
+  std::vector<GateSum> sums;
+  for (const int64_t place : code.hidden_places)
+    sums.push_back({place, place < code.columns.input ? Accumulate::kAdd : Accumulate::kOverwrite});
   return sums;
-}
-
-int64_t num_sums_of(const UnrolledSpec& spec) {
-  if (spec.code != nullptr) return spec.code->num_sums();
-  return num_gates(spec.cell) + (has_two_sides(spec.cell) ? 1 : 0);
 }
 
 // Holds one side's weights, gate by gate, and the sums of its products.
@@ -74,11 +63,12 @@ class BlockedForward {
   BlockedForward(const UnrolledSpec& spec, LayerTrace& trace)
       : spec_(spec),
         trace_(trace),
-        num_sums_(num_sums_of(spec)),
+        num_sums_(spec.code->num_sums()),
         size_(make_size()),
         steps_together_(make_steps_together()),
-        input_{PackedMatrix::of_transposed(trace.weights.weight_ih, num_gates(spec.cell)), input_sums(spec.cell)},
-        recurrent_{PackedMatrix::of_transposed(trace.weights.weight_hh, num_gates(spec.cell)), recurrent_sums(spec)},
+        input_{PackedMatrix::of_transposed(trace.weights.weight_ih, spec.code->columns.input), input_sums(*spec.code)},
+        recurrent_{PackedMatrix::of_transposed(trace.weights.weight_hh, spec.code->columns.hidden),
+                   recurrent_sums(*spec.code)},
         sums_(
             empty_pooled({size_.num_blocks, steps_together_, size_.batch_size, num_sums_ * kPanelWidth}, at::kFloat)) {}
 
@@ -88,9 +78,10 @@ class BlockedForward {
 
  private:
   RecurrenceSize make_size() const {
-    const int64_t depth = trace_.hidden_size() + trace_.input.size(2);
+    const auto& [input, hidden, inner, kept, carried] = spec_.code->columns;
+    const int64_t products = input * trace_.input.size(2) + hidden * trace_.hidden_size();
     return {trace_.num_steps(), trace_.batch_size(), (trace_.hidden_size() + kPanelWidth - 1) / kPanelWidth,
-            depth * kPanelWidth * num_gates(spec_.cell), trace_.gates.scalar_type()};
+            products * kPanelWidth, trace_.gates.scalar_type()};
   }
 
   int64_t make_steps_together() const {
@@ -147,8 +138,8 @@ class BlockedForward {
     const int64_t unit = block * kPanelWidth;
     const kernels::Sums sums = {sums_of(step, rows, block), num_sums_ * kPanelWidth, kPanelWidth, rows.first, unit};
     const kernels::Part part = {rows, {unit, std::min(unit + kPanelWidth, trace_.hidden_size())}};
-    with_forward_work(spec_, trace_, /*recurrent=*/nullptr, t,
-                      [&](const auto& work) { kernels::run(*kernels::simd_steps(), work, sums, part); });
+    kernels::simd_steps()->run(forward_work(spec_, trace_, products_of(trace_, /*recurrent=*/nullptr, t), t), sums,
+                               part);
   }
 
   const UnrolledSpec& spec_;
@@ -219,7 +210,7 @@ class BlockedBackward {
     const at::Tensor from_first_step = at::empty_like(trace_.hidden[0]);
     multiply_all(next_, recurrent_, from_first_step);
     result_.initial.push_back(initial_gradients(spec_, from_first_step, gradients_.carry));
-    if (needs_.weights) result_.weights.push_back(weights.gradients(spec_.cell));
+    if (needs_.weights) result_.weights.push_back(weights.gradients(spec_));
     return result_;
   }
 
@@ -232,10 +223,10 @@ class BlockedBackward {
           bias_ih(at::zeros({trace.gates.size(2)}, at::kFloat)),
           bias_hh(at::zeros_like(bias_ih)) {}
 
-    WeightGradients gradients(Cell cell) const {
+    WeightGradients gradients(const PassSpec& spec) const {
       const at::Tensor input_bias = bias_ih.to(type);
       return {input_side.result(), recurrent_side.result(), input_bias,
-              has_two_sides(cell) ? bias_hh.to(type) : input_bias};
+              spec.has_two_sides() ? bias_hh.to(type) : input_bias};
     }
 
     at::ScalarType type;
@@ -249,7 +240,7 @@ class BlockedBackward {
     if (!results.cell.empty()) gradients.cell_output = results.cell[0];
     gradients.input_side =
         empty_pooled({steps_together_, trace_.batch_size(), trace_.gates.size(2)}, trace_.gates.options());
-    const bool has_both = has_two_sides(spec_.cell);
+    const bool has_both = spec_.has_two_sides();
     gradients.recurrent_side =
         has_both ? empty_pooled(gradients.input_side.sizes(), trace_.gates.options()) : gradients.input_side;
     gradients.carry = make_carry(spec_, trace_);
@@ -279,7 +270,7 @@ class BlockedBackward {
     weights.recurrent_side.add(recurrent_side,
                                matrix_of(states_before(spec_.direction, trace_.hidden), first, steps.size()));
     weights.bias_ih.add_(input_side.sum(0, /*keepdim=*/false, at::kFloat));
-    if (has_two_sides(spec_.cell)) weights.bias_hh.add_(recurrent_side.sum(0, /*keepdim=*/false, at::kFloat));
+    if (spec_.has_two_sides()) weights.bias_hh.add_(recurrent_side.sum(0, /*keepdim=*/false, at::kFloat));
   }
 
   // Computes the step that is read as number `i`.
@@ -292,8 +283,8 @@ class BlockedBackward {
       kernels::Sums sums = {nullptr, kPanelWidth, 0, rows.first, unit};
       if (i + 1 < trace_.num_steps()) sums.data = multiply_next_step(i, steps, rows, block);
       const kernels::Part part = {rows, {unit, std::min(unit + kPanelWidth, trace_.hidden_size())}};
-      with_backward_work(spec_, trace_, gradients_, /*from_next_step=*/nullptr, t, t - first,
-                         [&](const auto& work) { kernels::run(*kernels::simd_steps(), work, sums, part); });
+      const kernels::HiddenGradient hidden = {.from_output = row(gradients_.output, t)};
+      kernels::simd_steps()->run(backward_work(spec_, trace_, gradients_, hidden, t, t - first), sums, part);
     }
   }
 

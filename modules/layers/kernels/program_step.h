@@ -1,27 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one step of any cell by interpreting its program (layers/program), forward or backward: the point-wise part,
-// without products. An instruction works on a tile of kTileWidth neighbouring units of one sequence, so that the cost
-// of reading it is small. Plain values on plain pointers; step_code.h makes the instructions.
+// Runs the point-wise part of one step of any cell, forward or backward: what is not a product with weights. The cell
+// is a program (layers/program) whose instructions work on tiles of kTileWidth neighbouring units of one sequence. The
+// programs of the cells of the list are also compiled, as C++ that print_step.h writes from the same instructions;
+// others are interpreted on the CPU. The kernels take plain pointers and do not use LibTorch; matrices are row-major
+// and dense unless a stride says otherwise.
+//
+// "acc" marks the accumulation type (element_type.h); everything else is in `type`. A null pointer that is marked "or
+// null" counts as zeros.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string_view>
 
-#include "layers/kernels/pointwise.h"
+#include "layers/kernels/element_type.h"
 #include "layers/program/operation.h"
+
+struct CUstream_st;  // what cudaStream_t points to
 
 namespace rnnlab::kernels {
 
 inline constexpr int64_t kTileWidth = 64;
 inline constexpr int kMostTiles = 64;  // that are alive at the same time
+inline constexpr uint8_t kNoColumn = 255;
 
 enum class TileAction : uint8_t {
-  // The operation on tiles a, b and c. Of a leaf: loads it, and `index` is the gate or the state. The side of the
-  // hidden state has its place among Sums in `a`.
+  // The operation on tiles a, b and c. Of a leaf: loads it, and the members mean
+  //   kGate        index: column of the input's products, a: of the hidden state's, b: place among Sums
+  //   kInputSide   index: column, b: place among Sums
+  //   kHiddenSide  a: column, b: place among Sums
+  //   kState       index: the state
+  //   kStateGradient  index: the state, a: column of the carry, or kNoColumn
   kCompute,
   // Loads; `index` is the state or the kept value.
   kLoadStateAfter,
   kLoadKept,
-  // Stores of tile `a`.
+  // Stores of tile `a`; `index` is the state, the kept value, or the column.
   kStoreState,
   kStoreKept,
   kStoreInputSide,
@@ -37,29 +52,86 @@ struct TileInstruction {
   double number = 0;
 };
 
-// G gates, S states, of which the first is the hidden state and the others are inner states, K kept values. A forward
-// pass leaves out the members of the backward pass, and the other way round.
-struct ProgramStep {
-  Step step;
-  const TileInstruction* instructions = nullptr;
-  int64_t num_instructions = 0;
-  int64_t num_gates = 0, num_inner = 0, num_kept = 0;
-
-  Products products = {};               // forward; `input` is not changed
-  const void* hidden_before = nullptr;  // (B, H)
-  const void* inner_before = nullptr;   // (B, (S - 1) * H) acc
-  void* hidden_after = nullptr;         // (B, H)
-  void* inner_after = nullptr;          // (B, (S - 1) * H) acc
-  void* kept = nullptr;                 // (B, K * H)
-
-  HiddenGradient hidden_gradient = {};
-  const void* inner_gradient = nullptr;  // (B, (S - 1) * H) acc, of the inner states as results, or null
-  void* carry = nullptr;  // (B, S * H) acc: gradients of the states after the step before the call, without what goes
-                          // through products; of the states before the step after it
-  void* input_side = nullptr;   // (B, G * H)
-  void* hidden_side = nullptr;  // (B, G * H); may be input_side if every gate is read as a sum
+struct Step {
+  ElementType type = ElementType::kFloat32;
+  int64_t batch_size = 0;
+  int64_t hidden_size = 0;
 };
 
+// The numbers of columns of a program, in units of H.
+struct StepColumns {
+  int64_t input = 0, hidden = 0;  // gates that have a product of the input, and of the hidden state
+  int64_t inner = 0;              // states besides the hidden state
+  int64_t kept = 0;               // values that the forward pass keeps for the backward pass
+  int64_t carried = 0;            // states whose gradient before a step is not only that of products
+};
+
+// The products of a step, G gates each side, and their biases. `below` requires a stride.
+struct Products {
+  const void* input = nullptr;      // (B, G * H) W_ih x
+  const void* recurrent = nullptr;  // (B, G * H) W_hh h
+  const void* bias_ih = nullptr;    // (G * H)
+  const void* bias_hh = nullptr;    // (G * H)
+  const void* below = nullptr;      // W_ih x if it is not in `input`, or null
+  int64_t row_stride = 0;           // elements between the rows of `recurrent` and `below`; 0 if the rows are dense
+};
+
+// The gradient with respect to a step's hidden state is the sum of all three. `from_above` requires a stride.
+struct HiddenGradient {
+  const void* from_output = nullptr;     // (B, H), or null
+  const void* from_next_step = nullptr;  // (B, H) through the recurrent product, or null
+  const void* from_above = nullptr;      // (B, H) from the layer that reads the hidden state, or null
+  int64_t row_stride = 0;                // elements between the rows of the last two; 0 if the rows are dense
+};
+
+enum class StepPass : uint8_t { kForward, kBackward };
+
+inline constexpr int kInterpreted = -1;
+
+// A pass leaves out the members of the other pass.
+struct ProgramStep {
+  Step step;
+  StepPass pass = StepPass::kForward;
+  int program = kInterpreted;  // among the compiled programs
+  StepColumns columns = {};
+  const TileInstruction* instructions = nullptr;  // of this pass, if the program is interpreted
+  int64_t num_instructions = 0;
+
+  const void* hidden_before = nullptr;  // (B, H)
+  const void* inner_before = nullptr;   // (B, inner * H) acc
+  void* hidden_after = nullptr;         // (B, H)
+  void* inner_after = nullptr;          // (B, inner * H) acc
+  // The kept values: as many as fit in (B, input * H), where they replace the input's products; then the others.
+  void* kept = nullptr;
+  void* more_kept = nullptr;  // (B, (kept - input) * H)
+
+  Products products = {};
+
+  HiddenGradient hidden_gradient = {};
+  const void* inner_gradient = nullptr;  // (B, inner * H) acc, of the inner states as results, or null
+  void* carry = nullptr;  // (B, carried * H) acc: gradients of the states after the step before the call, without what
+                          // goes through products; of the states before the step after it
+  void* input_side = nullptr;   // (B, input * H): gradients of W_ih x + b_ih
+  void* hidden_side = nullptr;  // (B, hidden * H): of W_hh h + b_hh; not written if it equals input_side
+};
+
+// Returns the place of the program with this hash (CellProgram::hash) among the compiled programs, or kInterpreted.
+int compiled_program(std::string_view hash);
+
+// Run the rows `first` to `last` - 1 of the batch on the CPU; callers divide rows among threads.
+struct Rows {
+  int64_t first = 0;
+  int64_t last = 0;
+};
 void run(const ProgramStep& work, Rows rows);
+
+// Queue the work on `stream` of a GPU, for a compiled program. Throw std::runtime_error with CUDA's message and a next
+// step if the launch fails.
+void run(const ProgramStep& work, CUstream_st* stream);
+
+// Run the same step of several layers on a diagonal by one kernel: at most kLayersAtOnce layers with equal step, pass
+// and program, of a program whose gates have equal gradients on both sides.
+inline constexpr size_t kLayersAtOnce = 8;
+void run(std::span<const ProgramStep> layers, CUstream_st* stream);
 
 }  // namespace rnnlab::kernels

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interpreter of program_step.h, for any kind of vector. Lanes has the types and functions of one instruction set:
-//
-//   using Vector = ...; static constexpr int64_t kWidth;      // numbers of a vector
-//   template <class T> static Vector read(const void* data, int64_t index, int64_t count);
-//   template <class T> static void write(void* data, int64_t index, const Vector& value, int64_t count);
-//   static Vector number(double), sigmoid(v), tanh(v), exp(v), log(v), log1p(v), select(condition, p, q) ...
-//
-// Acc is the type of sums and inner states. The sources that include this header are compiled for different processors,
-// so everything here has internal linkage.
+// Runs the steps of program_step.h on a CPU, for any kind of vector: compiled programs vector by vector, and others by
+// an interpreter, tile by tile, so that the cost of reading an instruction is small. step_math.h and step_units.h say
+// what Lanes has; kWidth is the number of numbers in a vector. The sources that include this header are compiled for
+// different processors, so everything here has internal linkage.
 #pragma once
 
 #include "layers/kernels/program_step.h"
 #include "layers/kernels/simd_steps.h"
+#include "layers/kernels/step_units.h"
 
 namespace rnnlab::kernels {
 namespace {
 
+// The programs that print_step.h has written: with_compiled_program().
+#include "layers/kernels/compiled_programs.inc"
+
 template <class Lanes, class T, class Acc>
 class TileRun {
+  using Units = StepUnits<Lanes, T, Acc, Sums, /*kWhole=*/false>;
+  using Math = typename Units::Math;
   using Vector = typename Lanes::Vector;
   static constexpr int64_t kWidth = Lanes::kWidth, kVectors = kTileWidth / kWidth;
 
@@ -33,74 +34,27 @@ class TileRun {
   }
 
  private:
-  int64_t size() const { return work_.step.hidden_size; }
-  int64_t count(int64_t vector) const {
+  Units units(int64_t vector) const {
     const int64_t left = num_units_ - vector * kWidth;
-    return left < kWidth ? left : kWidth;
+    return {work_, work_.columns, sums_, row_, unit_ + vector * kWidth, left < kWidth ? left : kWidth};
   }
 
+  // Calls value(i) for each vector of the target's tile.
   template <class Value>
   void fill(const TileInstruction& to, const Value& value) {
     Vector* target = tiles_[to.target];
     for (int64_t i = 0; i < num_vectors_; ++i) target[i] = value(i);
   }
-
-  // Loads (B, columns * H) at a column, in the type of the data.
-  template <class Type>
-  Vector load(const void* data, int64_t columns, int64_t column, int64_t vector) const {
-    return Lanes::template read<Type>(data, (row_ * columns + column) * size() + unit_ + vector * kWidth,
-                                      count(vector));
+  template <class Value>
+  void load(const TileInstruction& to, const Value& value) {
+    fill(to, [&](int64_t i) { return value(units(i)); });
   }
-  template <class Type>
-  void store(void* data, int64_t columns, const TileInstruction& from) {
-    for (int64_t i = 0; i < num_vectors_; ++i)
-      Lanes::template write<Type>(data, (row_ * columns + from.index) * size() + unit_ + i * kWidth, tiles_[from.a][i],
-                                  count(i));
-  }
-
-  Vector bias(const void* data, int64_t gate, int64_t vector) const {
-    return Lanes::template read<T>(data, gate * size() + unit_ + vector * kWidth, count(vector));
-  }
-  Vector sum(int64_t place, int64_t vector) const {
-    const int64_t row = (row_ - sums_.first_row) * sums_.row_stride;
-    return Lanes::template read<float>(
-        sums_.data, row + place * sums_.gate_stride + unit_ - sums_.first_unit + vector * kWidth, count(vector));
-  }
-
-  Vector gate(int64_t gate, int64_t vector) const {
-    const Vector biases = bias(work_.products.bias_ih, gate, vector) + bias(work_.products.bias_hh, gate, vector);
-    if (sums_.data != nullptr) return sum(gate, vector) + biases;
-    return load<T>(work_.products.input, work_.num_gates, gate, vector) +
-           load<T>(work_.products.recurrent, work_.num_gates, gate, vector) + biases;
-  }
-  Vector input_side(int64_t gate, int64_t vector) const {
-    const Vector product =
-        sums_.data != nullptr ? sum(gate, vector) : load<T>(work_.products.input, work_.num_gates, gate, vector);
-    return product + bias(work_.products.bias_ih, gate, vector);
-  }
-  Vector hidden_side(int64_t gate, int64_t place, int64_t vector) const {
-    const Vector product =
-        sums_.data != nullptr ? sum(place, vector) : load<T>(work_.products.recurrent, work_.num_gates, gate, vector);
-    return product + bias(work_.products.bias_hh, gate, vector);
-  }
-
-  Vector state(const void* hidden, const void* inner, int64_t index, int64_t vector) const {
-    if (index == 0) return load<T>(hidden, 1, 0, vector);
-    return load<Acc>(inner, work_.num_inner, index - 1, vector);
-  }
-
-  Vector gradient(int64_t index, int64_t vector) const {
-    Vector sum_of_all = load<Acc>(work_.carry, work_.num_inner + 1, index, vector);
-    if (index > 0) {
-      if (work_.inner_gradient != nullptr)
-        sum_of_all += load<Acc>(work_.inner_gradient, work_.num_inner, index - 1, vector);
-      return sum_of_all;
+  template <class Store>
+  void store(const TileInstruction& from, const Store& store_vector) {
+    for (int64_t i = 0; i < num_vectors_; ++i) {
+      Units target = units(i);
+      store_vector(target, tiles_[from.a][i]);
     }
-    const HiddenGradient& hidden = work_.hidden_gradient;
-    if (hidden.from_output != nullptr) sum_of_all += load<T>(hidden.from_output, 1, 0, vector);
-    if (hidden.from_next_step != nullptr) sum_of_all += load<T>(hidden.from_next_step, 1, 0, vector);
-    if (sums_.data != nullptr) sum_of_all += sum(0, vector);
-    return sum_of_all;
   }
 
   void execute(const TileInstruction& at) {
@@ -109,20 +63,19 @@ class TileRun {
       case kCompute:
         return compute(at);
       case kLoadStateAfter:
-        return fill(at, [&](int64_t i) { return state(work_.hidden_after, work_.inner_after, at.index, i); });
+        return load(at, [&](const Units& units) { return units.state_after(at.index); });
       case kLoadKept:
-        return fill(at, [&](int64_t i) { return load<T>(work_.kept, work_.num_kept, at.index, i); });
+        return load(at, [&](const Units& units) { return units.kept(at.index); });
       case kStoreState:
-        if (at.index == 0) return store<T>(work_.hidden_after, 1, at);
-        return store_inner(at);
+        return store(at, [&](Units& units, const Vector& value) { units.set_state(at.index, value); });
       case kStoreKept:
-        return store<T>(work_.kept, work_.num_kept, at);
+        return store(at, [&](Units& units, const Vector& value) { units.keep(at.index, value); });
       case kStoreInputSide:
-        return store<T>(work_.input_side, work_.num_gates, at);
+        return store(at, [&](Units& units, const Vector& value) { units.set_input_side(at.index, value); });
       case kStoreHiddenSide:
-        return store<T>(work_.hidden_side, work_.num_gates, at);
+        return store(at, [&](Units& units, const Vector& value) { units.set_hidden_side(at.index, value); });
       case kStoreCarry:
-        return store<Acc>(work_.carry, work_.num_inner + 1, at);
+        return store(at, [&](Units& units, const Vector& value) { units.set_carry(at.index, value); });
     }
   }
 
@@ -132,51 +85,42 @@ class TileRun {
     const Vector *a = tiles_[at.a], *b = tiles_[at.b], *c = tiles_[at.c];
     switch (at.operation) {
       case kNumber:
-        return fill(at, [&](int64_t) { return Lanes::number(at.number); });
+        return fill(at, [&](int64_t) { return Math::number(at.number); });
       case kGate:
-        return fill(at, [&](int64_t i) { return gate(at.index, i); });
+        return load(at, [&](const Units& units) { return units.gate(at.index, at.a, at.b); });
       case kInputSide:
-        return fill(at, [&](int64_t i) { return input_side(at.index, i); });
+        return load(at, [&](const Units& units) { return units.input_side(at.index, at.b); });
       case kHiddenSide:
-        return fill(at, [&](int64_t i) { return hidden_side(at.index, at.a, i); });
+        return load(at, [&](const Units& units) { return units.hidden_side(at.a, at.b); });
       case kState:
-        return fill(at, [&](int64_t i) { return state(work_.hidden_before, work_.inner_before, at.index, i); });
+        return load(at, [&](const Units& units) { return units.state(at.index); });
       case kStateGradient:
-        return fill(at, [&](int64_t i) { return gradient(at.index, i); });
+        return load(at, [&](const Units& units) { return units.gradient(at.index, at.a); });
       case kVector:
       case kHiddenProduct:
         return;  // the maker of instructions refuses them
       case kNegate:
-        return fill(at, [&](int64_t i) { return -a[i]; });
+        return fill(at, [&](int64_t i) { return Math::negate(a[i]); });
       case kSigmoid:
-        return fill(at, [&](int64_t i) { return Lanes::sigmoid(a[i]); });
+        return fill(at, [&](int64_t i) { return Math::sigmoid(a[i]); });
       case kTanh:
-        return fill(at, [&](int64_t i) { return Lanes::tanh(a[i]); });
+        return fill(at, [&](int64_t i) { return Math::tanh(a[i]); });
       case kRelu:
-        return fill(at, [&](int64_t i) { return Lanes::select(a[i] <= Vector{}, Vector{}, a[i]); });
+        return fill(at, [&](int64_t i) { return Math::relu(a[i]); });
       case kExp:
-        return fill(at, [&](int64_t i) { return Lanes::exp(a[i]); });
+        return fill(at, [&](int64_t i) { return Math::exp(a[i]); });
       case kLog:
-        return fill(at, [&](int64_t i) { return Lanes::log(a[i]); });
+        return fill(at, [&](int64_t i) { return Math::log(a[i]); });
       case kSoftplus:
-        return fill(at, [&](int64_t i) {
-          const Vector threshold = Lanes::number(20);  // that of at::softplus
-          return Lanes::select(a[i] > threshold, a[i], Lanes::log1p(Lanes::exp(a[i])));
-        });
+        return fill(at, [&](int64_t i) { return Math::softplus(a[i]); });
       case kLogSigmoid:
-        return fill(at, [&](int64_t i) {
-          const Vector size = Lanes::select(a[i] < Vector{}, -a[i], a[i]);
-          return Lanes::select(a[i] < Vector{}, a[i], Vector{}) - Lanes::log1p(Lanes::exp(-size));
-        });
+        return fill(at, [&](int64_t i) { return Math::log_sigmoid(a[i]); });
       case kAbs:
-        return fill(at, [&](int64_t i) { return Lanes::select(a[i] < Vector{}, -a[i], a[i]); });
+        return fill(at, [&](int64_t i) { return Math::abs(a[i]); });
       case kSignOf:
-        return fill(at, [&](int64_t i) {
-          const Vector one = Lanes::number(1);
-          return Lanes::select(a[i] > Vector{}, one, Lanes::select(a[i] < Vector{}, -one, Vector{}));
-        });
+        return fill(at, [&](int64_t i) { return Math::sign(a[i]); });
       case kConstant:
-        return fill(at, [&](int64_t i) { return a[i]; });
+        return fill(at, [&](int64_t i) { return Math::constant(a[i]); });
       case kAdd:
         return fill(at, [&](int64_t i) { return a[i] + b[i]; });
       case kSubtract:
@@ -185,32 +129,19 @@ class TileRun {
         return fill(at, [&](int64_t i) { return a[i] * b[i]; });
       case kDivide:
         return fill(at, [&](int64_t i) { return a[i] / b[i]; });
-      // NaN is the result if an argument is NaN.
       case kMin:
-        return fill(
-            at, [&](int64_t i) { return Lanes::select(b[i] != b[i], b[i], Lanes::select(b[i] < a[i], b[i], a[i])); });
+        return fill(at, [&](int64_t i) { return Math::min(a[i], b[i]); });
       case kMax:
-        return fill(
-            at, [&](int64_t i) { return Lanes::select(b[i] != b[i], b[i], Lanes::select(b[i] > a[i], b[i], a[i])); });
+        return fill(at, [&](int64_t i) { return Math::max(a[i], b[i]); });
       case kLess:
-        return fill(at, [&](int64_t i) { return truth(a[i] < b[i]); });
+        return fill(at, [&](int64_t i) { return Math::truth(a[i] < b[i]); });
       case kLessOrEqual:
-        return fill(at, [&](int64_t i) { return truth(a[i] <= b[i]); });
+        return fill(at, [&](int64_t i) { return Math::truth(a[i] <= b[i]); });
       case kEqual:
-        return fill(at, [&](int64_t i) { return truth(a[i] == b[i]); });
+        return fill(at, [&](int64_t i) { return Math::truth(a[i] == b[i]); });
       case kWhere:
-        return fill(at, [&](int64_t i) { return Lanes::select(a[i] != Vector{}, b[i], c[i]); });
+        return fill(at, [&](int64_t i) { return Math::where(a[i], b[i], c[i]); });
     }
-  }
-
-  template <class Condition>
-  static Vector truth(const Condition& condition) {
-    return Lanes::select(condition, Lanes::number(1), Vector{});
-  }
-
-  void store_inner(TileInstruction at) {
-    at.index -= 1;
-    store<Acc>(work_.inner_after, work_.num_inner, at);
   }
 
   const ProgramStep& work_;
@@ -220,11 +151,44 @@ class TileRun {
 };
 
 template <class Lanes, class T, class Acc>
-void run_program_part(const ProgramStep& work, const Sums& sums, const Part& part) {
+void interpret(const ProgramStep& work, const Sums& sums, const Part& part) {
   TileRun<Lanes, T, Acc> tile(work, sums);
   for (int64_t row = part.rows.first; row < part.rows.last; ++row)
     for (int64_t unit = part.units.first; unit < part.units.last; unit += kTileWidth)
       tile.run(row, unit, part.units.last - unit < kTileWidth ? part.units.last - unit : kTileWidth);
+}
+
+template <class Program, StepPass kPass, class Units>
+void run_units(Units units) {
+  if constexpr (kPass == StepPass::kForward)
+    Program::forward(units);
+  else
+    Program::backward(units);
+}
+
+template <class Program, StepPass kPass, class Lanes, class T, class Acc>
+void run_compiled(const ProgramStep& work, const Sums& sums, const Part& part) {
+  constexpr int64_t kWidth = Lanes::kWidth;
+  for (int64_t row = part.rows.first; row < part.rows.last; ++row) {
+    int64_t unit = part.units.first;
+    for (; unit + kWidth <= part.units.last; unit += kWidth)
+      run_units<Program, kPass>(StepUnits<Lanes, T, Acc, Sums, true>(work, Program::kColumns, sums, row, unit, kWidth));
+    if (unit < part.units.last)
+      run_units<Program, kPass>(
+          StepUnits<Lanes, T, Acc, Sums, false>(work, Program::kColumns, sums, row, unit, part.units.last - unit));
+  }
+}
+
+template <class Lanes, class T, class Acc>
+void run_program_part(const ProgramStep& work, const Sums& sums, const Part& part) {
+  if (work.program == kInterpreted) return interpret<Lanes, T, Acc>(work, sums, part);
+  with_compiled_program(work.program, [&](auto program) {
+    using Program = decltype(program);
+    if (work.pass == StepPass::kForward)
+      run_compiled<Program, StepPass::kForward, Lanes, T, Acc>(work, sums, part);
+    else
+      run_compiled<Program, StepPass::kBackward, Lanes, T, Acc>(work, sums, part);
+  });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include "base/error.h"
+#include "layers/device/number_types.h"
 #include "layers/device/run_kernels.h"
 #include "layers/persistent/host/kernel_plan.h"
 #include "layers/persistent/layer_parts.h"
@@ -67,15 +68,15 @@ kernels::PersistentCell persistent_cell(Cell cell) {
 }
 
 PersistentSequence sequence_of(const PersistentSpec& spec, const PersistentTrace& trace) {
-  const kernels::Step step = step_of(spec, trace);
+  const bool is_relu = library_cell(spec.cell) == LibraryCell::kRnnRelu;
   const bool goes_up = spec.direction == Direction::kForward;
   return {.num_steps = trace.num_steps(),
-          .batch_size = step.batch_size,
-          .hidden_size = step.hidden_size,
-          .type = step.type,
+          .batch_size = trace.batch_size(),
+          .hidden_size = trace.hidden_size(),
+          .type = element_type(trace.gates.scalar_type()),
           .order = goes_up ? kernels::ReadingOrder::kForward : kernels::ReadingOrder::kReverse,
           .cell = persistent_cell(spec.cell),
-          .nonlinearity = step.nonlinearity,
+          .nonlinearity = is_relu ? kernels::Nonlinearity::kRelu : kernels::Nonlinearity::kTanh,
           .operands = spec.operands,
           .kernels = spec.kernels,
           .is_alone = spec.num_layers == 1,
@@ -157,7 +158,7 @@ void pack_for_backward(const PersistentSpec& spec, const PersistentTrace& trace,
 }
 
 at::Tensor empty_bias_sums(const PersistentSpec& spec, const PersistentTrace& trace, size_t num_parts) {
-  const int64_t sides = has_two_sides(spec.cell) ? 2 : 1;
+  const int64_t sides = spec.has_two_sides() ? 2 : 1;
   return at::empty(
       {static_cast<int64_t>(num_parts), kernels::bias_sum_rows(trace.batch_size()), sides, trace.gates.size(2)},
       trace.gates.options().dtype(at::kFloat));
@@ -200,7 +201,7 @@ PersistentForward forward_work(const PersistentSequence& sequence, PersistentTra
           .bias_ih = trace.weights.bias_ih.const_data_ptr(),
           .bias_hh = trace.weights.bias_hh.const_data_ptr(),
           .gates = trace.gates.data_ptr(),
-          .candidates = result_or_null<void>(trace.candidates),
+          .candidates = result_or_null<void>(trace.more_kept),
           .hidden = trace.hidden.data_ptr(),
           .half_hidden = result_or_null<void>(trace.half_hidden),
           .cell = result_or_null<float>(trace.cell),
@@ -219,7 +220,7 @@ PersistentBackward backward_work(const PersistentSequence& sequence, const Persi
   return {.sequence = sequence,
           .weights = trace.packed.const_data_ptr(),
           .gates = trace.gates.const_data_ptr(),
-          .candidates = data_or_null<void>(trace.candidates),
+          .candidates = data_or_null<void>(trace.more_kept),
           .hidden = trace.hidden.const_data_ptr(),
           .cell = data_or_null<float>(trace.cell),
           .output_gradient = data_or_null<void>(gradients.output),

@@ -102,7 +102,8 @@ RecurrentResult PersistentStack::run_pass(const Loop& loop, const at::Tensor& ro
   UnrolledInput input = input_of(loop, type, rows, initial, parameters_of);
   for (at::Tensor* state : {&input.hidden, &input.cell})
     if (!state->defined()) *state = at::empty({0}, rows.options().requires_grad(false));
-  PersistentSpec spec = {{options().cell, options().activation, loop.order, type, weights().front().scalar_type()}};
+  PersistentSpec spec = {{options().cell, options().activation, loop.order, type, weights().front().scalar_type(),
+                          &step_code_of(program_of(options()))}};
   spec.kernels = options().persistent_form;
   spec.num_layers = loop.num_layers;
   if (is_training()) spec.dropout = options().dropout;

@@ -179,7 +179,7 @@ void sum_rows(at::Tensor& out, const at::Tensor& rows) {
 void GateProducts::allocate_gates(bool is_half) {
   const int64_t num_steps = trace_.num_steps(), batch_size = trace_.batch_size();
   const int64_t hidden_size = trace_.hidden_size(), width = trace_.gates.size(2);
-  const bool has_two = has_two_sides(spec_.cell);
+  const bool has_two = spec_.has_two_sides();
   const at::TensorOptions options = trace_.gates.options();
   gradients_.sides = at::empty({num_steps, batch_size, has_two ? hidden_size + width : width},
                                is_half ? options.dtype(at::kHalf) : options);
@@ -272,7 +272,7 @@ void GateProducts::multiply_input_weights(WeightGradients& weights) const {
 
 void GateProducts::multiply_recurrent_weights(WeightGradients& weights) const {
   const int64_t hidden_size = trace_.hidden_size(), num_rows = weights.weight_hh.size(0);
-  if (!has_two_sides(spec_.cell)) return multiply_recurrent_side(0, weights.weight_hh);
+  if (!spec_.has_two_sides()) return multiply_recurrent_side(0, weights.weight_hh);
   // The candidate's gate is the first of the gradients, and the last of the weights.
   multiply_recurrent_side(hidden_size, weights.weight_hh.narrow(0, 0, num_rows - hidden_size));
   multiply_recurrent_side(0, weights.weight_hh.narrow(0, num_rows - hidden_size, hidden_size));
@@ -291,7 +291,7 @@ void GateProducts::multiply_recurrent_side(int64_t first, const at::Tensor& out)
 void GateProducts::sum_biases(WeightGradients& weights) const {
   const at::Tensor sums = gradients_.bias_sums.flatten(0, 1);
   sum_rows(weights.bias_ih, sums.select(1, 0));
-  if (has_two_sides(spec_.cell))
+  if (spec_.has_two_sides())
     sum_rows(weights.bias_hh, sums.select(1, 1));
   else
     weights.bias_hh.copy_(weights.bias_ih);

@@ -13,6 +13,7 @@
 namespace rnnlab {
 namespace {
 
+using kernels::kNoColumn;
 using kernels::TileAction;
 using kernels::TileInstruction;
 
@@ -23,13 +24,28 @@ struct Store {
   NodeId node;
 };
 
+uint8_t small(size_t index) { return static_cast<uint8_t>(index); }
+uint8_t at(const std::vector<uint8_t>& list, int32_t index) { return list[static_cast<size_t>(index)]; }
+
+// The columns of each gate, or kNoColumn.
+struct GateColumns {
+  explicit GateColumns(const CellProgram& program) {
+    uint8_t next_input = 0, next_hidden = 0;
+    for (const GateSides& gate : program.gates) {
+      input.push_back(gate.reads_input ? next_input++ : kNoColumn);
+      hidden.push_back(gate.reads_hidden ? next_hidden++ : kNoColumn);
+    }
+  }
+  std::vector<uint8_t> input, hidden;
+};
+
 // Emits instructions for nodes in their order, and gives each value a tile until its last use.
 class Emitter {
  public:
   // `loads`: nodes that are read from memory instead of computed, as instructions without a target.
   Emitter(const Graph& graph, std::map<NodeId, TileInstruction> loads, std::vector<Store> stores,
-          const std::vector<int64_t>& hidden_places)
-      : graph_(graph), loads_(std::move(loads)), stores_(std::move(stores)), hidden_places_(hidden_places) {
+          const GateColumns& gates, const StepCode& code)
+      : graph_(graph), loads_(std::move(loads)), stores_(std::move(stores)), gates_(gates), code_of_step_(code) {
     for (const Store& store : stores_) count_use(store.node);
     for (NodeId id = graph.size(); id-- > 0;)
       if (uses(id) > 0 && !loads_.contains(id))
@@ -38,12 +54,11 @@ class Emitter {
 
   // Returns nothing if more tiles are alive than kernels have.
   std::optional<std::vector<TileInstruction>> run() {
-    // All gradients of states are read first, because those of the states before the step take their place.
     for (NodeId id = 0; id < graph_.size(); ++id)
-      if (is_gradient(id) && uses(id) > 0 && !emit(id)) return std::nullopt;
+      if (is_overwritten(id) && uses(id) > 0 && !emit(id)) return std::nullopt;
     for (NodeId id = 0; id < graph_.size(); ++id) {
       if (uses(id) == 0) continue;
-      if (!is_gradient(id) && !emit(id)) return std::nullopt;
+      if (!is_overwritten(id) && !emit(id)) return std::nullopt;
       for (const Store& store : stores_)
         if (store.node == id) {
           code_.push_back({.action = store.action, .a = tile_of(id), .index = store.index});
@@ -54,7 +69,13 @@ class Emitter {
   }
 
  private:
-  bool is_gradient(NodeId id) const { return graph_[id].operation == Operation::kStateGradient; }
+  // Returns whether a result of the step may take the value's place in memory, so that it is read first: gradients of
+  // the states before the step take that of the states after it, and kept values that of the input's products.
+  bool is_overwritten(NodeId id) const {
+    const Operation operation = graph_[id].operation;
+    return operation == Operation::kStateGradient || operation == Operation::kGate ||
+           operation == Operation::kInputSide;
+  }
   int& uses(NodeId id) { return uses_[id]; }
   void count_use(NodeId id) { uses_[id] += 1; }
   uint8_t tile_of(NodeId id) const { return tiles_.at(id); }
@@ -75,14 +96,36 @@ class Emitter {
     const Node& node = graph_[id];
     RNNLAB_INVARIANT(node.operation != Operation::kVector && node.operation != Operation::kHiddenProduct,
                      "step code has no such operation");
-    TileInstruction instruction{
-        .operation = node.operation, .index = static_cast<uint8_t>(node.index), .number = node.number};
-    if (node.operation == Operation::kHiddenSide)
-      instruction.a = static_cast<uint8_t>(hidden_places_[static_cast<size_t>(node.index)]);
+    TileInstruction instruction{.operation = node.operation, .number = node.number};
+    place(instruction, node.index);
     uint8_t* slots[] = {&instruction.a, &instruction.b, &instruction.c};
     for (size_t i = 0; i < 3; ++i)
       if (node.arguments[i] != kNoNode) *slots[i] = tile_of(node.arguments[i]);
     return instruction;
+  }
+
+  // Sets what the instruction of a leaf says about its place.
+  void place(TileInstruction& leaf, int32_t index) const {
+    switch (leaf.operation) {
+      case Operation::kGate:
+        leaf.a = at(gates_.hidden, index);
+        [[fallthrough]];
+      case Operation::kInputSide:
+        leaf.index = leaf.b = at(gates_.input, index);
+        return;
+      case Operation::kHiddenSide:
+        leaf.a = at(gates_.hidden, index);
+        leaf.b = at(code_of_step_.hidden_places, leaf.a);
+        return;
+      case Operation::kStateGradient:
+        leaf.a = at(code_of_step_.carry_columns, index);
+        [[fallthrough]];
+      case Operation::kState:
+        leaf.index = static_cast<uint8_t>(index);
+        return;
+      default:
+        return;
+    }
   }
 
   // An instruction reads its arguments of a vector before it writes its target there, so both may be one tile.
@@ -103,7 +146,8 @@ class Emitter {
   const Graph& graph_;
   std::map<NodeId, TileInstruction> loads_;
   std::vector<Store> stores_;
-  const std::vector<int64_t>& hidden_places_;
+  const GateColumns& gates_;
+  const StepCode& code_of_step_;
   std::map<NodeId, int> uses_;
   std::map<NodeId, uint8_t> tiles_;
   std::vector<uint8_t> free_;
@@ -111,20 +155,18 @@ class Emitter {
   std::vector<TileInstruction> code_;
 };
 
-uint8_t small(size_t index) { return static_cast<uint8_t>(index); }
-
 std::optional<std::vector<TileInstruction>> forward_code(const CellProgram& program, const ReverseProgram& reverse,
-                                                         const std::vector<int64_t>& hidden_places) {
+                                                         const GateColumns& gates, const StepCode& code) {
   std::vector<Store> stores;
   for (size_t i = 0; i < reverse.kept.size(); ++i)
     stores.push_back({TileAction::kStoreKept, small(i), reverse.kept[i]});
   for (size_t i = 0; i < program.new_states.size(); ++i)
     stores.push_back({TileAction::kStoreState, small(i), program.new_states[i]});
-  return Emitter(program.graph, {}, stores, hidden_places).run();
+  return Emitter(program.graph, {}, stores, gates, code).run();
 }
 
 std::optional<std::vector<TileInstruction>> backward_code(const CellProgram& program, ReverseProgram reverse,
-                                                          const StepCode& code) {
+                                                          const GateColumns& gates, const StepCode& code) {
   std::map<NodeId, TileInstruction> loads;
   for (size_t i = 0; i < program.new_states.size(); ++i)
     loads[program.new_states[i]] = {.action = TileAction::kLoadStateAfter, .index = small(i)};
@@ -139,28 +181,43 @@ std::optional<std::vector<TileInstruction>> backward_code(const CellProgram& pro
   const auto or_zero = [&](NodeId node) { return node == kNoNode ? zero : node; };
   std::vector<Store> stores;
   for (size_t i = 0; i < program.gates.size(); ++i) {
-    stores.push_back({TileAction::kStoreInputSide, small(i), or_zero(reverse.input_sides[i])});
-    if (code.has_sides_apart)
-      stores.push_back({TileAction::kStoreHiddenSide, small(i), or_zero(reverse.hidden_sides[i])});
+    if (gates.input[i] != kNoColumn)
+      stores.push_back({TileAction::kStoreInputSide, gates.input[i], or_zero(reverse.input_sides[i])});
+    if (code.has_sides_apart && gates.hidden[i] != kNoColumn)
+      stores.push_back({TileAction::kStoreHiddenSide, gates.hidden[i], or_zero(reverse.hidden_sides[i])});
   }
   for (size_t i = 0; i < program.states.size(); ++i)
-    stores.push_back({TileAction::kStoreCarry, small(i), or_zero(reverse.states[i])});
-  return Emitter(reverse.graph, loads, stores, code.hidden_places).run();
+    if (code.carry_columns[i] != kNoColumn)
+      stores.push_back({TileAction::kStoreCarry, code.carry_columns[i], reverse.states[i]});
+  return Emitter(reverse.graph, loads, stores, gates, code).run();
+}
+
+// Gives each product of the hidden state and each carried gradient its place.
+void set_places(StepCode& code, const CellProgram& program, const ReverseProgram& reverse, const GateColumns& gates) {
+  auto place = static_cast<uint8_t>(program.num_input_gates());
+  for (size_t i = 0; i < program.gates.size(); ++i) {
+    if (gates.hidden[i] == kNoColumn) continue;
+    code.hidden_places.push_back(program.gates[i].is_sum ? gates.input[i] : place++);
+    const bool is_equal = gates.input[i] != kNoColumn && reverse.input_sides[i] == reverse.hidden_sides[i];
+    code.equal_input_columns.push_back(is_equal ? gates.input[i] : kNoColumn);
+  }
+  code.has_sides_apart = !std::ranges::all_of(program.gates, &GateSides::is_sum);
+  for (const NodeId gradient : reverse.states)
+    code.carry_columns.push_back(gradient == kNoNode ? kNoColumn : static_cast<uint8_t>(code.columns.carried++));
 }
 
 // Returns nothing if the program needs more tiles than kernels have.
 std::optional<StepCode> compile(const CellProgram& program) {
   const ReverseProgram reverse = reverse_of(program);
+  const GateColumns gates(program);
   StepCode code;
-  code.num_gates = std::ssize(program.gates);
-  code.num_inner = std::ssize(program.states) - 1;
-  code.num_kept = std::ssize(reverse.kept);
-  int64_t place = code.num_gates;
-  for (size_t i = 0; i < program.gates.size(); ++i)
-    code.hidden_places.push_back(program.gates[i].is_sum ? static_cast<int64_t>(i) : place++);
-  code.has_sides_apart = place > code.num_gates;
-  auto forward = forward_code(program, reverse, code.hidden_places);
-  auto backward = backward_code(program, reverse, code);
+  code.columns = {.input = program.num_input_gates(),
+                  .hidden = program.num_hidden_gates(),
+                  .inner = std::ssize(program.states) - 1,
+                  .kept = std::ssize(reverse.kept)};
+  set_places(code, program, reverse, gates);
+  auto forward = forward_code(program, reverse, gates, code);
+  auto backward = backward_code(program, reverse, gates, code);
   if (!forward || !backward) return std::nullopt;
   code.forward = *std::move(forward);
   code.backward = *std::move(backward);
@@ -180,7 +237,9 @@ const StepCode* find_code(const CellProgram& program) {
 
 }  // namespace
 
-int64_t StepCode::num_sums() const { return std::max(num_gates, std::ranges::max(hidden_places) + 1); }
+int64_t StepCode::num_sums() const {
+  return std::max(columns.input, static_cast<int64_t>(std::ranges::max(hidden_places)) + 1);
+}
 
 std::string why_no_step_code(const CellProgram& program) {
   if (program.has_dependent_product()) return "a product reads an expression in place of the hidden state";

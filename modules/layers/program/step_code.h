@@ -15,11 +15,16 @@ namespace rnnlab {
 
 struct StepCode {
   std::vector<kernels::TileInstruction> forward, backward;
-  int64_t num_gates = 0, num_inner = 0, num_kept = 0;
+  kernels::StepColumns columns;
   bool has_sides_apart = false;  // the gradients of both sides of a gate may differ
-  // The place of each gate's hidden side among the sums of products: that of its input side if they are added, and one
-  // behind those of all gates otherwise.
-  std::vector<int64_t> hidden_places;
+
+  // By column of the hidden state's products. A place is that of the sum among Sums: of the input's products it is the
+  // column; of the hidden state's it is that of the gate's other side if both are added, and one behind all columns of
+  // the input otherwise. The equal column is that of the input's side with an equal gradient, or kNoColumn.
+  std::vector<uint8_t> hidden_places, equal_input_columns;
+
+  // By state: its column among the carried gradients, or kNoColumn.
+  std::vector<uint8_t> carry_columns;
 
   int64_t num_sums() const;
 };

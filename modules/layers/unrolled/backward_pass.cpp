@@ -17,15 +17,17 @@ void sum_rows(at::Tensor& out, const at::Tensor& matrix) {
   at::sum_out(out, matrix, 0, /*keepdim=*/false, out.scalar_type());
 }
 
-// The two sides of a GRU differ only in the candidate, so the sums of the reset and update gate are equal.
-void sum_recurrent_bias_of_gru(const at::Tensor& recurrent_side, WeightGradients& weights) {
-  const int64_t hidden_size = recurrent_side.size(1) / 3;
-  const auto part = [&](const at::Tensor& bias, int64_t first, int64_t size) {
-    return bias.narrow(0, first * hidden_size, size * hidden_size);
-  };
-  part(weights.bias_hh, 0, 2).copy_(part(weights.bias_ih, 0, 2));
-  at::Tensor candidate = part(weights.bias_hh, 2, 1);
-  sum_rows(candidate, recurrent_side.narrow(1, 2 * hidden_size, hidden_size));
+// Many gates have equal gradients on both sides, as all but the candidate of a GRU, so that their sums are equal too.
+void sum_recurrent_bias(const StepCode& code, const at::Tensor& recurrent_side, WeightGradients& weights) {
+  const auto& equal = code.equal_input_columns;
+  const int64_t size = recurrent_side.size(1) / std::ssize(equal);
+  for (int64_t column = 0; column < std::ssize(equal); ++column) {
+    at::Tensor sum = weights.bias_hh.narrow(0, column * size, size);
+    if (const auto same = equal[static_cast<size_t>(column)]; same != kernels::kNoColumn)
+      sum.copy_(weights.bias_ih.narrow(0, same * size, size));
+    else
+      sum_rows(sum, recurrent_side.narrow(1, column * size, size));
+  }
 }
 
 }  // namespace
@@ -44,7 +46,7 @@ WeightGradients empty_weight_gradients(const PassSpec& spec, const LayerTrace& t
     return at::empty_like(weight, weight.options().dtype(spec.parameter_type));
   };
   const at::Tensor bias_ih = empty_as(weights.bias_ih);
-  const at::Tensor bias_hh = has_two_sides(spec.cell) ? empty_as(weights.bias_hh) : bias_ih;
+  const at::Tensor bias_hh = spec.has_two_sides() ? empty_as(weights.bias_hh) : bias_ih;
   return {empty_as(weights.weight_ih), empty_as(weights.weight_hh), bias_ih, bias_hh};
 }
 
@@ -54,34 +56,33 @@ void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace
   const at::Tensor before = matrix_of(states_before(spec.direction, trace.hidden));
   multiply_into(weights.weight_hh, matrix_of(gradients.recurrent_side).t(), before);
   sum_rows(weights.bias_ih, matrix_of(gradients.input_side));
-  if (!has_two_sides(spec.cell)) return;
-  if (spec.code == nullptr) return sum_recurrent_bias_of_gru(matrix_of(gradients.recurrent_side), weights);
-  sum_rows(weights.bias_hh, matrix_of(gradients.recurrent_side));
+  if (!spec.has_two_sides()) return;
+  sum_recurrent_bias(*spec.code, matrix_of(gradients.recurrent_side), weights);
 }
 
 at::Tensor make_carry(const UnrolledSpec& spec, const LayerTrace& trace) {
+  const int64_t num_columns = spec.code->columns.carried * trace.hidden_size();
+  if (num_columns == 0) return {};
   const at::ScalarType type = accumulation_type(trace.hidden.scalar_type());
-  const int64_t size = trace.hidden_size();
-  const auto zeros = [&](int64_t num_states) {
-    return at::zeros({trace.batch_size(), num_states * size}, trace.hidden.options().dtype(type));
-  };
-  if (spec.code != nullptr) return zeros(spec.code->num_inner + 1);
-  return has_cell_state(spec.cell) || has_two_sides(spec.cell) ? zeros(1) : at::Tensor();
+  return at::zeros({trace.batch_size(), num_columns}, trace.hidden.options().dtype(type));
 }
 
 InitialGradients initial_gradients(const UnrolledSpec& spec, const at::Tensor& from_next_step,
                                    const at::Tensor& carry) {
-  const auto with_carry = [&](const at::Tensor& of_hidden) {
-    return from_next_step + of_hidden.to(from_next_step.scalar_type());
+  const int64_t size = from_next_step.size(1);
+  const auto carried = [&](size_t state) {
+    const auto column = spec.code->carry_columns[state];
+    return column == kernels::kNoColumn ? at::Tensor() : carry.narrow(1, column * size, size);
   };
-  if (spec.code != nullptr) {
-    const int64_t size = from_next_step.size(1);
-    const at::Tensor inner = carry.narrow(1, size, carry.size(1) - size);
-    return {with_carry(carry.narrow(1, 0, size)), has_cell_state(spec.cell) ? inner : at::Tensor()};
-  }
-  if (has_cell_state(spec.cell)) return {from_next_step, carry};
-  if (!has_two_sides(spec.cell)) return {from_next_step, {}};
-  return {with_carry(carry), {}};
+  InitialGradients initial = {from_next_step, {}};
+  if (const at::Tensor hidden = carried(0); hidden.defined())
+    initial.hidden = from_next_step + hidden.to(from_next_step.scalar_type());
+  if (!has_cell_state(spec.cell)) return initial;
+  initial.cell = carried(1);
+  if (!initial.cell.defined())
+    initial.cell = at::zeros(from_next_step.sizes(),
+                             from_next_step.options().dtype(accumulation_type(from_next_step.scalar_type())));
+  return initial;
 }
 
 namespace {
@@ -169,7 +170,7 @@ class BackwardPass {
       gradients.output = is_top ? results_.hidden[layer] : all[layer + 1].input;
       if (!results_.cell.empty()) gradients.cell_output = results_.cell[layer];
       gradients.input_side = at::empty_like(trace.gates);
-      gradients.recurrent_side = has_two_sides(spec_.cell) ? at::empty_like(trace.gates) : gradients.input_side;
+      gradients.recurrent_side = spec_.has_two_sides() ? at::empty_like(trace.gates) : gradients.input_side;
       gradients.from_next_step = at::empty_like(trace.hidden[0]);
       gradients.carry = make_carry(spec_, trace);
       if (layer > 0 || needs_.input) gradients.input = at::empty_like(trace.input);

@@ -8,27 +8,9 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
-
-#include "base/error.h"
 
 namespace rnnlab {
 namespace {
-
-// Returns whether the steps are those of an LSTM; otherwise they are those of a plain cell. unrolled_layers.cpp
-// explains why `diagonal` has no GRU.
-bool has_lstm_steps(Cell cell) {
-  switch (library_cell(cell)) {
-    case LibraryCell::kLstm:
-      return true;
-    case LibraryCell::kRnnTanh:
-    case LibraryCell::kRnnRelu:
-      return false;
-    case LibraryCell::kGru:
-      break;
-  }
-  fail_invariant("a cell of diagonal", __FILE__, __LINE__, "layer: diagonal does not have cell: gru");
-}
 
 // Denotes the layers `first` to `last` - 1.
 struct Layers {
@@ -75,7 +57,7 @@ class DiagonalForward {
     at::mm_out(first_products, matrix_of(layers_[0].input), layers_[0].weights.weight_ih.t());
     for (int64_t d = 0; d < num_steps_ + num_layers_ - 1; ++d) {
       multiply(d);
-      has_lstm_steps(spec_.cell) ? step<kernels::LstmForward>(d) : step<kernels::RnnForward>(d);
+      step(d);
     }
   }
 
@@ -100,18 +82,17 @@ class DiagonalForward {
     at::bmm_out(products, states, weights_.narrow(0, layers.first, layers.size()).transpose(1, 2));
   }
 
-  template <class Work>
   void step(int64_t d) {
     const Layers layers = layers_on(d, num_steps_, num_layers_);
-    std::vector<Work> works;
+    std::vector<kernels::ProgramStep> works;
     for (int64_t layer = layers.first; layer < layers.last; ++layer) {
       const LayerTrace& trace = at_layer(layers_, layer);
       kernels::Products products = products_of(trace, column_of(products_, layer, 0), d - layer);
       products.below = layer == 0 ? nullptr : column_of(products_, layer - 1, gate_columns_);
       products.row_stride = 2 * gate_columns_;
-      works.push_back(forward_work<Work>(spec_, trace, products, d - layer));
+      works.push_back(forward_work(spec_, trace, products, d - layer));
     }
-    launch_steps(std::span<const Work>(works), products_.device());
+    launch_steps(works, products_.device());
   }
 
   const UnrolledSpec& spec_;
@@ -137,10 +118,10 @@ class DiagonalBackward {
 
   PassGradients run() {
     for (int64_t d = num_steps_ + num_layers_ - 1; d-- > 0;) {
-      has_lstm_steps(spec_.cell) ? step<kernels::LstmBackward>(d) : step<kernels::RnnBackward>(d);
+      step(d);
       multiply(d);
     }
-    return {input_gradient(), initial_gradients(), weight_gradients()};
+    return {input_gradient(), all_initial_gradients(), weight_gradients()};
   }
 
  private:
@@ -165,16 +146,15 @@ class DiagonalBackward {
       gradients.output = results.hidden[layer];
       if (!results.cell.empty()) gradients.cell_output = results.cell[layer];
       gradients.input_side = gradients.recurrent_side = sides[static_cast<int64_t>(layer)];
-      if (has_cell_state(spec_.cell)) gradients.carry = at::zeros_like(layers_[layer].cell[0]);
+      gradients.carry = make_carry(spec_, layers_[layer]);
       all.push_back(gradients);
     }
     return all;
   }
 
-  template <class Work>
   void step(int64_t d) {
     const Layers layers = layers_on(d, num_steps_, num_layers_);
-    std::vector<Work> works;
+    std::vector<kernels::ProgramStep> works;
     for (int64_t layer = layers.first; layer < layers.last; ++layer) {
       const int64_t t = d - layer;
       const LayerGradients& gradients = gradients_[static_cast<size_t>(layer)];
@@ -183,9 +163,9 @@ class DiagonalBackward {
           .from_next_step = t + 1 < num_steps_ ? column_of(products_, layer, 0) : nullptr,
           .from_above = layer + 1 < num_layers_ ? column_of(products_, layer + 1, hidden_size_) : nullptr,
           .row_stride = 2 * hidden_size_};
-      works.push_back(backward_work<Work>(spec_, at_layer(layers_, layer), gradients, hidden, t, t));
+      works.push_back(backward_work(spec_, at_layer(layers_, layer), gradients, hidden, t, t));
     }
-    launch_steps(std::span<const Work>(works), products_.device());
+    launch_steps(works, products_.device());
   }
 
   void multiply(int64_t d) {
@@ -204,10 +184,11 @@ class DiagonalBackward {
     return gradient;
   }
 
-  std::vector<InitialGradients> initial_gradients() const {
+  std::vector<InitialGradients> all_initial_gradients() const {
     std::vector<InitialGradients> all;
     for (int64_t layer = 0; layer < num_layers_; ++layer)
-      all.push_back({products_[layer].narrow(1, 0, hidden_size_), gradients_[static_cast<size_t>(layer)].carry});
+      all.push_back(initial_gradients(spec_, products_[layer].narrow(1, 0, hidden_size_),
+                                      gradients_[static_cast<size_t>(layer)].carry));
     return all;
   }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "layers/unrolled/stream_set.h"
 
 namespace rnnlab {

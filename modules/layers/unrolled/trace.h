@@ -36,12 +36,12 @@ inline at::ScalarType accumulation_type(at::ScalarType type) { return type == at
 struct LayerTrace {
   DirectionWeights weights;  // in the type of the states
   at::Tensor input;          // (T, B, I)
-  // (T, B, G * H): activated gates; before them products of the input, unless a kernel makes them. Steps beyond a
-  // sequence's length have gates too, which mean nothing.
+  // (T, B, G * H): what the backward pass needs of the gates, such as their activated values; before it products of the
+  // input, unless a kernel makes them. Steps beyond a sequence's length have gates too, which mean nothing.
   at::Tensor gates;
-  at::Tensor candidates;  // (T, B, H), GRU only: W_hn h + b_hn; of an own cell (T, B, K * H): its kept values
-  at::Tensor hidden;      // (T + 1, B, H): all hidden states; the initial one is before the first step that is read
-  at::Tensor cell;        // (T + 1, B, H) acc, LSTM only: all cell states, in the same order
+  at::Tensor more_kept;  // (T, B, (K - G) * H): if K > G values are kept, the others; of a GRU one, W_hn h + b_hn
+  at::Tensor hidden;     // (T + 1, B, H): all hidden states; the initial one is before the first step that is read
+  at::Tensor cell;       // (T + 1, B, H) acc, LSTM only: all cell states, in the same order
 
   // Returns all tensors, which autograd keeps for the backward pass.
   std::vector<at::Tensor*> tensors() {
@@ -51,7 +51,7 @@ struct LayerTrace {
             &weights.bias_hh,
             &input,
             &gates,
-            &candidates,
+            &more_kept,
             &hidden,
             &cell};
   }
@@ -61,24 +61,6 @@ struct LayerTrace {
   int64_t hidden_size() const { return hidden.size(2); }
 };
 
-// Returns the step code of a cell of the user's own; null for a cell of the list, whose steps are written out.
-inline const StepCode* step_code_of(Cell cell) { return is_own(cell) ? &step_code_of(program_of(cell)) : nullptr; }
-
-// Returns whether the gradients of the input's and the recurrent side differ: a GRU applies the reset gate between
-// them.
-inline bool has_two_sides(Cell cell) {
-  if (const StepCode* code = step_code_of(cell)) return code->has_sides_apart;
-  switch (library_cell(cell)) {
-    case LibraryCell::kGru:
-      return true;
-    case LibraryCell::kLstm:
-    case LibraryCell::kRnnTanh:
-    case LibraryCell::kRnnRelu:
-      return false;
-  }
-  return false;
-}
-
 // What a pass over a stack of layers of one direction computes.
 struct PassSpec {
   Cell cell = Cell::kLstm;
@@ -86,11 +68,16 @@ struct PassSpec {
   Direction direction = Direction::kForward;
   at::ScalarType type = at::kFloat;            // of the sequence and the hidden states
   at::ScalarType parameter_type = at::kFloat;  // of the parameters' gradients; products have the type of the sequence
+  const StepCode* code = nullptr;              // of the cell
+
+  // Returns whether the gradients of the input's and the recurrent side differ: a GRU applies the reset gate between
+  // them.
+  bool has_two_sides() const { return code->has_sides_apart; }
 };
 
 struct UnrolledSpec : PassSpec {
   UnrolledVariant variant = {LayerKind::kGrouped};
-  const StepCode* code = nullptr;  // of a cell of the user's own; null for a cell of the list
+  int program = kernels::kInterpreted;  // the cell's, among the compiled ones
 };
 
 // Holds the rows of `hidden` and `cell` before and after step t.

@@ -25,12 +25,6 @@ States empty_states(const PassSpec& spec, const std::vector<at::Tensor>& operand
   return states;
 }
 
-// Returns the columns of LayerTrace::candidates, in units of H.
-static int64_t num_candidates(Cell cell) {
-  if (const StepCode* code = step_code_of(cell)) return code->num_kept;
-  return has_two_sides(cell) ? 1 : 0;
-}
-
 void begin_trace(LayerTrace& trace, size_t layer, const PassSpec& spec, const std::vector<at::Tensor>& operands,
                  const States& states, Allocate allocate) {
   const auto* first = operands.data() + first_parameter(spec.cell) + layer * kParametersPerDirection;
@@ -41,8 +35,8 @@ void begin_trace(LayerTrace& trace, size_t layer, const PassSpec& spec, const st
   const int64_t num_steps = trace.hidden.size(0) - 1, batch_size = trace.hidden.size(1);
   const auto options = trace.hidden.options();
   trace.gates = allocate({num_steps, batch_size, trace.weights.weight_hh.size(0)}, options);
-  if (const int64_t size = num_candidates(spec.cell) * trace.hidden_size(); size > 0)
-    trace.candidates = allocate({num_steps, batch_size, size}, options);
+  if (const int64_t num_more = spec.code->columns.kept - spec.code->columns.input; num_more > 0)
+    trace.more_kept = allocate({num_steps, batch_size, num_more * trace.hidden_size()}, options);
 }
 
 namespace {

@@ -119,9 +119,9 @@ RecurrentResult UnrolledLayer::run_loop(const Loop& loop, const at::Tensor& sequ
   UnrolledInput input = input_of(loop, sequence.scalar_type(), sequence, initial, direction_weights);
   input.masks = dropout_masks(loop.num_layers, sequence);
   const UnrolledSpec spec = {{options().cell, options().activation, loop.order, sequence.scalar_type(),
-                              input.layers.front().weight_ih.scalar_type()},
+                              input.layers.front().weight_ih.scalar_type(), &code_},
                              variant_,
-                             step_code_of(options().cell)};
+                             program_};
   const UnrolledResult result = run_unrolled(spec, input);
   const at::Tensor cell = result.cell.empty() ? at::Tensor() : last_states(result.cell, lengths, loop.order);
   return result_of(result.hidden.back(), {last_states(result.hidden, lengths, loop.order), cell}, initial);

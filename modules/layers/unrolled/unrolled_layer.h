@@ -82,7 +82,10 @@ class UnrolledLayer : public LayersInBlocks {
  public:
   // options: supported by the record of the variant's kind.
   UnrolledLayer(const UnrolledVariant& variant, const RecurrentOptions& options)
-      : LayersInBlocks(options), variant_(variant) {}
+      : LayersInBlocks(options),
+        variant_(variant),
+        code_(step_code_of(program_of(options))),
+        program_(kernels::compiled_program(program_of(options).hash)) {}
 
   LayerKind kind() const override { return variant_.kind; }
 
@@ -93,6 +96,8 @@ class UnrolledLayer : public LayersInBlocks {
   std::vector<at::Tensor> dropout_masks(int64_t num_layers, const at::Tensor& sequence) const;
 
   UnrolledVariant variant_;
+  const StepCode& code_;
+  int program_;
 };
 
 // The variants in the order of Appleyard, Kocisky and Blunsom 2016 (arXiv 1604.01946). Each adds one optimisation to

@@ -2,54 +2,13 @@
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
 
+#include <cmath>
 #include <type_traits>
 
-#include "layers/kernels/pointwise_unit.h"
 #include "layers/kernels/program_step_impl.h"
 #include "layers/kernels/simd_steps.h"
 
 namespace rnnlab::kernels {
-namespace {
-
-template <class T, class Work>
-void run_rows(const Work& work, Rows rows) {
-  for (int64_t row = rows.first; row < rows.last; ++row)
-    for (int64_t unit = 0; unit < work.step.hidden_size; ++unit) run_unit<T>(work, row, unit);
-}
-
-template <class Work>
-void run_typed(const Work& work, Rows rows) {
-  with_element_type<c10::Half, c10::BFloat16>(work.step.type,
-                                              [&](auto element) { run_rows<decltype(element)>(work, rows); });
-}
-
-template <class Work>
-int64_t row_stride(const Work& work) {
-  if constexpr (requires { work.products; })
-    return work.products.row_stride;
-  else
-    return work.hidden_gradient.row_stride;
-}
-
-// Uses vector instructions if the processor and the type support them and the rows are dense.
-template <class Work>
-void run_fastest(const Work& work, Rows rows) {
-  const bool is_short = work.step.type == ElementType::kFloat32 || work.step.type == ElementType::kBfloat16;
-  const bool has_vectors = is_short && row_stride(work) == 0;
-  const SimdSteps* steps = has_vectors ? simd_steps() : nullptr;
-  if (steps == nullptr) return run_typed(work, rows);
-  run(*steps, work, Sums{}, Part{{rows.first, rows.last}, {0, work.step.hidden_size}});
-}
-
-}  // namespace
-
-void run(const LstmForward& work, Rows rows) { run_fastest(work, rows); }
-void run(const LstmBackward& work, Rows rows) { run_fastest(work, rows); }
-void run(const GruForward& work, Rows rows) { run_fastest(work, rows); }
-void run(const GruBackward& work, Rows rows) { run_fastest(work, rows); }
-void run(const RnnForward& work, Rows rows) { run_fastest(work, rows); }
-void run(const RnnBackward& work, Rows rows) { run_fastest(work, rows); }
-
 namespace {
 
 using PlainFloats = float __attribute__((vector_size(16)));
@@ -78,7 +37,7 @@ struct PlainLanes {
   }
   static Vector number(double value) { return Vector{} + static_cast<Real>(value); }
   static Vector sigmoid(const Vector& x) {
-    return each(x, [](Real one) { return kernels::sigmoid(one); });
+    return each(x, [](Real one) { return 1 / (1 + std::exp(-one)); });
   }
   static Vector tanh(const Vector& x) {
     return each(x, [](Real one) { return std::tanh(one); });
@@ -100,10 +59,17 @@ struct PlainLanes {
 
 }  // namespace
 
+int compiled_program(std::string_view hash) {
+  for (int i = 0; i < static_cast<int>(std::size(kCompiledHashes)); ++i)
+    if (kCompiledHashes[i] == hash) return i;
+  return kInterpreted;
+}
+
+// Uses vector instructions if the processor and the type support them.
 void run(const ProgramStep& work, Rows rows) {
   const Part part = {{rows.first, rows.last}, {0, work.step.hidden_size}};
   const bool is_short = work.step.type == ElementType::kFloat32 || work.step.type == ElementType::kBfloat16;
-  if (const SimdSteps* steps = is_short ? simd_steps() : nullptr) return run(*steps, work, Sums{}, part);
+  if (const SimdSteps* steps = is_short ? simd_steps() : nullptr) return steps->run(work, Sums{}, part);
   with_element_type<c10::Half, c10::BFloat16>(work.step.type, [&](auto element) {
     using T = decltype(element);
     run_program_part<PlainLanes<Accumulation<T>>, T, Accumulation<T>>(work, Sums{}, part);
