@@ -58,12 +58,17 @@ std::string sides_text(const GateSides& gate) {
 
 std::string layers_text(Cell cell) {
   std::vector<std::string> can, cannot;
-  for (const LayerKind kind : layer_kinds()) (has_cell(kind, cell) ? can : cannot).emplace_back(config::name_of(kind));
+  for (const LayerKind kind : layer_kinds()) {
+    const auto why_not = info_of(kind).why_not;
+    if (has_cell(kind, cell))
+      can.emplace_back(config::name_of(kind));
+    else if (why_not == nullptr)
+      cannot.push_back(fmt::format("{} (it is written for other cells)", config::name_of(kind)));
+    else
+      cannot.push_back(fmt::format("{} ({})", config::name_of(kind), why_not(program_of(cell))));
+  }
   std::string text = "layers: " + join(can, ", ") + "\n";
-  if (cannot.empty() || !is_own(cell)) return text;
-  text += fmt::format("not by: {}\n", join(cannot, ", "));
-  const std::string reason = why_no_step_code(program_of(cell));
-  return reason.empty() ? text : text + fmt::format("blocked cannot run it, because {}\n", reason);
+  return cannot.empty() ? text : text + fmt::format("not by: {}\n", join(cannot, ", "));
 }
 
 std::string parameters_text(const RecurrentOptions& options) {

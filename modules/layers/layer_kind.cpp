@@ -28,10 +28,9 @@ const LayerInfo& info_of(LayerKind kind) {
 
 const LayerInfo& auto_layer_info() {
   static const LayerInfo info = {.description = "the fastest of the other layers for this work, by measurement",
-                                 .cells = all_cells(),
                                  .options = {},  // it is asked for its layers
                                  .processors = {Processor::kCpu, Processor::kGpu},
-                                 .can_run = [](const CellProgram&) { return true; }};
+                                 .why_not = [](const CellProgram&) { return std::string(); }};
   return info;
 }
 
@@ -45,11 +44,17 @@ std::vector<LayerKind> layer_kinds() {
 static bool lists(const auto& values, auto value) { return std::ranges::find(values, value) != values.end(); }
 
 static bool computes(const LayerInfo& layer, Cell cell) {
-  if (!is_own(cell)) return lists(layer.cells, cell);
-  return layer.can_run != nullptr && layer.can_run(program_of(cell));
+  if (layer.why_not == nullptr) return lists(layer.cells, cell);
+  return (is_own(cell) || lists(all_cells(), cell)) && layer.why_not(program_of(cell)).empty();
 }
 
 bool has_cell(LayerKind kind, Cell cell) { return computes(info_of(kind), cell); }
+
+std::vector<Cell> cells_of(LayerKind kind) {
+  std::vector<Cell> cells = all_cells();
+  std::erase_if(cells, [&](Cell cell) { return !has_cell(kind, cell); });
+  return cells;
+}
 
 bool has_option(const LayerInfo& layer, const UsedOption& option) {
   return std::ranges::any_of(layer.options, [&](const OptionValue& one) {
@@ -60,6 +65,19 @@ bool has_option(const LayerInfo& layer, const UsedOption& option) {
 // ---- why a layer does not support some work ----
 
 namespace {
+
+std::string reason_of(const LayerInfo& layer, Cell cell) {
+  if (layer.why_not == nullptr) return "";
+  return fmt::format(" ({})", layer.why_not(program_of(cell)));
+}
+
+// Returns whether the layer computes the option with its value in `options`.
+bool computes(const LayerInfo& layer, const RecurrentOptions& options, const UsedOption& used) {
+  const bool has_name = used.usual.empty() || !used.value.empty();  // a value of an enumeration, if it is a listed one
+  if (layer.why_not == nullptr || !changes_equations(options.cell, used.option) || !has_name)
+    return has_option(layer, used);
+  return layer.why_not(program_of(with_only(used.option, options))).empty();
+}
 
 std::optional<Refusal> refusal_of_gpu(const LayerInfo& layer, const Gpu& gpu) {
   const auto refusal = [](std::string message) { return Refusal{std::move(message), {"layer", "device"}}; };
@@ -81,10 +99,11 @@ std::optional<Refusal> refusal_of_values(const LayerInfo& layer, const LayerWork
     return Refusal{fmt::format("does not support {}: {}", key, value), std::move(keys), Refusal::Advice::kOtherLayers};
   };
   if (work.options && !computes(layer, work.options->cell))
-    return refusal("cell", cell_name(work.options->cell), {"layer", "model.cell"});
+    return refusal("cell", cell_name(work.options->cell) + reason_of(layer, work.options->cell),
+                   {"layer", "model.cell"});
   if (work.options)
     for (const UsedOption& used : used_options(*work.options))
-      if (!has_option(layer, used))
+      if (!computes(layer, *work.options, used))
         return refusal(used.key, used.usual.empty() ? used.value : fmt::format("{}, only {}", used.value, used.usual),
                        {"layer", fmt::format("model.{}", used.key), "model.cell"});
   if (work.precision && !lists(layer.precisions, *work.precision))

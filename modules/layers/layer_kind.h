@@ -93,7 +93,7 @@ struct Refusal {
 // Describes a layer by what it supports: it refuses everything else.
 struct LayerInfo {
   std::string_view description;           // how it computes, for people
-  std::vector<Cell> cells;                // the cells of the list that it computes
+  std::vector<Cell> cells = {};           // that it computes, if it is written for them and has no why_not
   std::vector<OptionValue> options;       // the values of options that it computes besides the usual ones
   std::vector<Processor> processors;      // on which it runs
   std::string_view other_processor = {};  // the reason why it does not run on the other processor, and an alternative
@@ -115,8 +115,10 @@ struct LayerInfo {
   // Makes the layer, for options that it supports.
   std::shared_ptr<RecurrentLayer> (*make)(const RecurrentOptions& options) = nullptr;
 
-  // Returns whether it computes a cell of the user's own. Null: it computes none.
-  bool (*can_run)(const CellProgram& program) = nullptr;
+  // Returns why it does not compute a cell with this program, such as "no gate reads the input"; "" if it does. Such a
+  // layer does not list the options that change a cell's equations, because these are other programs. Null: it computes
+  // `cells`, and no cell of a user's own.
+  std::string (*why_not)(const CellProgram& program) = nullptr;
 
   // Returns why it does not compute layers of this size, in this precision, on this GPU, as far as they are known. Null
   // if it computes all sizes.
@@ -134,6 +136,9 @@ const LayerInfo& info_of(LayerKind kind);
 std::vector<LayerKind> layer_kinds();
 
 bool has_cell(LayerKind kind, Cell cell);
+
+// Returns the cells of the list that the layer computes with the usual values of their options.
+std::vector<Cell> cells_of(LayerKind kind);
 
 // Returns whether the record lists the option with this value.
 bool has_option(const LayerInfo& layer, const UsedOption& option);

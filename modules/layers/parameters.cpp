@@ -2,6 +2,7 @@
 #include "layers/parameters.h"
 
 #include <ATen/autocast_mode.h>
+#include <ATen/ops/cat.h>
 #include <fmt/format.h>
 
 namespace rnnlab {
@@ -30,14 +31,21 @@ at::Tensor in_product_type(const at::Tensor& tensor) {
   return at::autocast::cached_cast(at::autocast::get_autocast_dtype(device), tensor, device);
 }
 
-DirectionWeights parameters_of(const std::vector<at::Tensor>& weights, size_t index) {
-  const at::Tensor* first = weights.data() + index * kParametersPerDirection;
-  return {first[0], first[1], first[2], first[3]};
+DirectionWeights parameters_of(const CellProgram& cell, const std::vector<at::Tensor>& weights, size_t index) {
+  const size_t num_biases = cell.has_hidden_biases() ? 2 : 1, num_before_vectors = 2 + num_biases;
+  const at::Tensor* first = weights.data() + index * (num_before_vectors + cell.vectors.size());
+  DirectionWeights all = {first[0], first[1], first[2], num_biases == 2 ? first[3] : at::Tensor()};
+  if (cell.vectors.empty()) return all;
+  const at::TensorList vectors(first + num_before_vectors, cell.vectors.size());
+  all.vectors = vectors.size() == 1 ? vectors[0] : at::cat(vectors);
+  return all;
 }
 
-DirectionWeights direction_weights(const std::vector<at::Tensor>& weights, size_t index) {
-  const auto [weight_ih, weight_hh, bias_ih, bias_hh] = parameters_of(weights, index);
-  return {in_product_type(weight_ih), in_product_type(weight_hh), in_product_type(bias_ih), in_product_type(bias_hh)};
+DirectionWeights direction_weights(const CellProgram& cell, const std::vector<at::Tensor>& weights, size_t index) {
+  DirectionWeights all = parameters_of(cell, weights, index);
+  for (at::Tensor* tensor : {&all.weight_ih, &all.weight_hh, &all.bias_ih, &all.bias_hh, &all.vectors})
+    if (tensor->defined()) *tensor = in_product_type(*tensor);
+  return all;
 }
 
 }  // namespace rnnlab

@@ -30,11 +30,14 @@ std::vector<ParameterSpec> parameter_specs(const RecurrentOptions& options);
 // This is the number of parameters of one direction of one layer, for the cells of libraries.
 inline constexpr size_t kParametersPerDirection = 4;
 
+// The weights of one direction of one layer, whose rows are those of the gates that read the input, or the hidden
+// state.
 struct DirectionWeights {
-  at::Tensor weight_ih;  // (G * H, I)
-  at::Tensor weight_hh;  // (G * H, H)
-  at::Tensor bias_ih;    // (G * H)
-  at::Tensor bias_hh;    // (G * H)
+  at::Tensor weight_ih;     // (G * H, I)
+  at::Tensor weight_hh;     // (G * H, H)
+  at::Tensor bias_ih;       // (G * H)
+  at::Tensor bias_hh;       // (G * H), or undefined if the cell has one bias
+  at::Tensor vectors = {};  // (V * H): the learned vectors one after the other, or undefined if the cell has none
 };
 
 // Returns the type of autocast if autocast is on, otherwise the tensor's type.
@@ -45,11 +48,12 @@ at::ScalarType product_type(const at::Tensor& tensor);
 at::Tensor in_product_type(const at::Tensor& tensor);
 
 // Returns the weights of direction `index` (layer 0 forward, layer 0 reverse, layer 1 forward ...) without a
-// conversion. `weights` are those of a layer with a library's cell, in the order of parameter_specs.
-DirectionWeights parameters_of(const std::vector<at::Tensor>& weights, size_t index);
+// conversion. `weights` are those of a layer with this cell, in the order of parameter_specs. Its gates read the input
+// and the hidden state.
+DirectionWeights parameters_of(const CellProgram& cell, const std::vector<at::Tensor>& weights, size_t index);
 
 // Returns the result of parameters_of in product type.
-DirectionWeights direction_weights(const std::vector<at::Tensor>& weights, size_t index);
+DirectionWeights direction_weights(const CellProgram& cell, const std::vector<at::Tensor>& weights, size_t index);
 
 // Receives the gradients of a layer's parameters while the layer's backward pass still computes others. So a process
 // can send the gradients of upper layers to other processes while lower layers compute, and without copying them first.

@@ -177,7 +177,7 @@ std::vector<std::string> refusals_of(LayerKind kind, const std::vector<Gpu>& gpu
   for (const Gpu& gpu : gpus) add({.gpu = gpu});
   for (const Cell cell : all_cells())
     if (info_of(cell).library) add({.options = RecurrentOptions{.cell = cell, .hidden_size = 64}});
-  for (const Cell cell : info_of(kind).cells)
+  for (const Cell cell : cells_of(kind))
     for (const RecurrentOptions& options : unusual_options(cell)) add({.options = options});
   return reasons;
 }

@@ -82,18 +82,5 @@ TEST(Cells, HaveTheValuesOfTheOptionsThatTheyRead) {
   EXPECT_TRUE(used_options({.cell = Cell::kGru, .input_size = 3, .hidden_size = 5, .batch_first = true}).empty());
 }
 
-TEST(CellsOfLayers, AreAllForNaiveAndThoseOfLibrariesForTheLayersMadeForThem) {
-  EXPECT_EQ(info_of(LayerKind::kNaive).cells.size(), config::EnumNames<Cell>::kNames.size());
-  EXPECT_THAT(info_of(LayerKind::kGrouped).cells, ElementsAre(Cell::kLstm));
-  EXPECT_THAT(info_of(LayerKind::kDiagonal).cells, ElementsAre(Cell::kLstm, Cell::kRnnTanh, Cell::kRnnRelu));
-  EXPECT_THAT(info_of(LayerKind::kScan).cells, ElementsAre(Cell::kMinGru, Cell::kMinLstm));
-  for (const LayerKind kind : layer_kinds()) {
-    if (kind == LayerKind::kNaive || kind == LayerKind::kScan) continue;
-    const bool has_blocks = kind == LayerKind::kPersistent;
-    for (const Cell cell : info_of(kind).cells)
-      EXPECT_TRUE(info_of(cell).library.has_value() || (has_blocks && cell == Cell::kSlstm)) << config::name_of(kind);
-  }
-}
-
 }  // namespace
 }  // namespace rnnlab

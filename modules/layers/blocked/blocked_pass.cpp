@@ -78,8 +78,8 @@ class BlockedForward {
 
  private:
   RecurrenceSize make_size() const {
-    const auto& [input, hidden, inner, kept, carried] = spec_.code->columns;
-    const int64_t products = input * trace_.input.size(2) + hidden * trace_.hidden_size();
+    const kernels::StepColumns& columns = spec_.code->columns;
+    const int64_t products = columns.input * trace_.input.size(2) + columns.hidden * trace_.hidden_size();
     return {trace_.num_steps(), trace_.batch_size(), (trace_.hidden_size() + kPanelWidth - 1) / kPanelWidth,
             products * kPanelWidth, trace_.gates.scalar_type()};
   }
@@ -197,59 +197,67 @@ class BlockedBackward {
         size_(make_size()),
         recurrent_(PackedMatrix::of(trace.weights.weight_hh)),
         sums_(empty_pooled({size_.num_blocks, size_.batch_size, kPanelWidth}, at::kFloat)),
-        next_(at::empty_like(trace.gates[0])) {}
+        next_(at::empty({trace.batch_size(), trace.weights.weight_hh.size(0)}, trace.gates.options())) {}
 
   PassGradients run() {
     if (needs_.input) {
       result_.input = empty_pooled(trace_.input.sizes(), trace_.input.options());
       input_ = PackedMatrix::of(trace_.weights.weight_ih);
     }
-    WeightSums weights(trace_, steps_together_ * size_.batch_size);
+    WeightSums weights(spec_, trace_, steps_together_ * size_.batch_size);
     for (int64_t last = trace_.num_steps(); last > 0; last -= steps_together_)
       run_steps({std::max<int64_t>(0, last - steps_together_), last}, weights);
     const at::Tensor from_first_step = at::empty_like(trace_.hidden[0]);
     multiply_all(next_, recurrent_, from_first_step);
     result_.initial.push_back(initial_gradients(spec_, from_first_step, gradients_.carry));
-    if (needs_.weights) result_.weights.push_back(weights.gradients(spec_));
+    if (needs_.weights) result_.weights.push_back(weights.gradients());
     return result_;
   }
 
  private:
   struct WeightSums {
-    WeightSums(const LayerTrace& trace, int64_t most_rows)
+    WeightSums(const PassSpec& spec, const LayerTrace& trace, int64_t most_rows)
         : type(trace.gates.scalar_type()),
-          input_side(trace.gates.size(2), trace.input.size(2), most_rows, type),
-          recurrent_side(trace.gates.size(2), trace.hidden_size(), most_rows, type),
-          bias_ih(at::zeros({trace.gates.size(2)}, at::kFloat)),
-          bias_hh(at::zeros_like(bias_ih)) {}
+          has_hidden_bias(trace.weights.bias_hh.defined()),
+          input_side(trace.weights.weight_ih.size(0), trace.input.size(2), most_rows, type),
+          recurrent_side(trace.weights.weight_hh.size(0), trace.hidden_size(), most_rows, type),
+          bias_ih(zeros_as(trace.weights.bias_ih)) {
+      if (has_hidden_bias && spec.has_two_sides()) bias_hh = zeros_as(trace.weights.bias_hh);
+      if (trace.weights.vectors.defined()) vectors = zeros_as(trace.weights.vectors);
+    }
 
-    WeightGradients gradients(const PassSpec& spec) const {
+    static at::Tensor zeros_as(const at::Tensor& weight) { return at::zeros(weight.sizes(), at::kFloat); }
+
+    static void add(at::Tensor& sum, const at::Tensor& rows) {
+      if (sum.defined()) sum.add_(rows.sum(0, /*keepdim=*/false, at::kFloat));
+    }
+
+    WeightGradients gradients() const {
+      const auto in_type = [&](const at::Tensor& sum) { return sum.defined() ? sum.to(type) : at::Tensor(); };
       const at::Tensor input_bias = bias_ih.to(type);
-      return {input_side.result(), recurrent_side.result(), input_bias,
-              spec.has_two_sides() ? bias_hh.to(type) : input_bias};
+      const bool is_one_sum = has_hidden_bias && !bias_hh.defined();
+      return {input_side.result(), recurrent_side.result(), input_bias, is_one_sum ? input_bias : in_type(bias_hh),
+              in_type(vectors)};
     }
 
     at::ScalarType type;
+    bool has_hidden_bias;
     WeightProduct input_side, recurrent_side;
-    at::Tensor bias_ih, bias_hh;
+    at::Tensor bias_ih, bias_hh, vectors;  // undefined if there is no such sum
   };
 
   LayerGradients make_gradients(const ResultGradients& results) const {
     LayerGradients gradients;
     gradients.output = results.hidden[0];
     if (!results.cell.empty()) gradients.cell_output = results.cell[0];
-    gradients.input_side =
-        empty_pooled({steps_together_, trace_.batch_size(), trace_.gates.size(2)}, trace_.gates.options());
-    const bool has_both = spec_.has_two_sides();
-    gradients.recurrent_side =
-        has_both ? empty_pooled(gradients.input_side.sizes(), trace_.gates.options()) : gradients.input_side;
+    set_sides(gradients, spec_, trace_, steps_together_, empty_pooled);
     gradients.carry = make_carry(spec_, trace_);
     return gradients;
   }
 
   RecurrenceSize make_size() const {
     return {steps_together_, trace_.batch_size(), (trace_.hidden_size() + kPanelWidth - 1) / kPanelWidth,
-            trace_.gates.size(2) * kPanelWidth, trace_.gates.scalar_type()};
+            trace_.weights.weight_hh.size(0) * kPanelWidth, trace_.gates.scalar_type()};
   }
 
   // Computes the gradients of some steps, and then the gradients that depend on them.
@@ -269,8 +277,9 @@ class BlockedBackward {
     weights.input_side.add(input_side, matrix_of(trace_.input, first, steps.size()));
     weights.recurrent_side.add(recurrent_side,
                                matrix_of(states_before(spec_.direction, trace_.hidden), first, steps.size()));
-    weights.bias_ih.add_(input_side.sum(0, /*keepdim=*/false, at::kFloat));
-    if (spec_.has_two_sides()) weights.bias_hh.add_(recurrent_side.sum(0, /*keepdim=*/false, at::kFloat));
+    WeightSums::add(weights.bias_ih, input_side);
+    WeightSums::add(weights.bias_hh, recurrent_side);
+    if (gradients_.vectors.defined()) WeightSums::add(weights.vectors, matrix_of(gradients_.vectors, 0, steps.size()));
   }
 
   // Computes the step that is read as number `i`.

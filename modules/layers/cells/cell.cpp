@@ -241,7 +241,20 @@ std::vector<RecurrentOptions> unusual_options(Cell cell) {
   return all;
 }
 
+RecurrentOptions with_only(RecurrentOption option, const RecurrentOptions& options) {
+  RecurrentOptions one = {.cell = options.cell, .input_size = options.input_size, .hidden_size = options.hidden_size};
+#define RNNLAB_OPTION(enumerator, name, type, usual) \
+  if (option == RecurrentOption::enumerator) one.name = options.name;
+#include "layers/option_list.inc"
+  return one;
+}
+
 // NOLINTEND(bugprone-macro-parentheses)
+
+// An option is a word in capitals in the equations, unless it decides how products are divided.
+bool changes_equations(Cell cell, RecurrentOption option) {
+  return option != RecurrentOption::kHeads && reads(cell, option);
+}
 
 std::string described_cells() {
   std::vector<std::string> lines;

@@ -100,6 +100,12 @@ std::vector<UsedOption> used_options(const RecurrentOptions& options);
 // Returns options that each use one option of this cell: with each other value of an enumeration, or one number.
 std::vector<RecurrentOptions> unusual_options(Cell cell);
 
+// Returns whether values of the option are different equations of the cell.
+bool changes_equations(Cell cell, RecurrentOption option);
+
+// Returns the options with the usual values of all options but this one.
+RecurrentOptions with_only(RecurrentOption option, const RecurrentOptions& options);
+
 // Returns the cells that read the option, such as "lstm and gru".
 std::string cells_with(RecurrentOption option);
 

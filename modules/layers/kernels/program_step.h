@@ -2,8 +2,8 @@
 // Runs the point-wise part of one step of any cell, forward or backward: what is not a product with weights. The cell
 // is a program (layers/program) whose instructions work on tiles of kTileWidth neighbouring units of one sequence. The
 // programs of the cells of the list are also compiled, as C++ that print_step.h writes from the same instructions;
-// others are interpreted on the CPU. The kernels take plain pointers and do not use LibTorch; matrices are row-major
-// and dense unless a stride says otherwise.
+// others are interpreted on the CPU, and compiled on a GPU when they are first run. The kernels take plain pointers and
+// do not use LibTorch; matrices are row-major and dense unless a stride says otherwise.
 //
 // "acc" marks the accumulation type (element_type.h); everything else is in `type`. A null pointer that is marked "or
 // null" counts as zeros.
@@ -11,8 +11,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#ifndef __CUDACC_RTC__  // NVRTC has no such headers, and compiles no function of these
 #include <span>
 #include <string_view>
+#endif
 
 #include "layers/kernels/element_type.h"
 #include "layers/program/operation.h"
@@ -30,7 +32,7 @@ enum class TileAction : uint8_t {
   //   kGate        index: column of the input's products, a: of the hidden state's, b: place among Sums
   //   kInputSide   index: column, b: place among Sums
   //   kHiddenSide  a: column, b: place among Sums
-  //   kState       index: the state
+  //   kState, kVector  index: the state, or the row of the vectors
   //   kStateGradient  index: the state, a: column of the carry, or kNoColumn
   kCompute,
   // Loads; `index` is the state or the kept value.
@@ -42,11 +44,12 @@ enum class TileAction : uint8_t {
   kStoreInputSide,
   kStoreHiddenSide,
   kStoreCarry,
+  kStoreVectorGradient,
 };
 
 struct TileInstruction {
   TileAction action = TileAction::kCompute;
-  Operation operation = Operation::kNumber;  // of kCompute; neither kVector nor kHiddenProduct
+  Operation operation = Operation::kNumber;  // of kCompute; not kHiddenProduct
   uint8_t target = 0, a = 0, b = 0, c = 0;
   uint8_t index = 0;
   double number = 0;
@@ -64,14 +67,16 @@ struct StepColumns {
   int64_t inner = 0;              // states besides the hidden state
   int64_t kept = 0;               // values that the forward pass keeps for the backward pass
   int64_t carried = 0;            // states whose gradient before a step is not only that of products
+  int64_t vectors = 0;            // learned numbers of a unit
+  bool has_hidden_bias = true;    // whether the hidden state's products have biases
 };
 
-// The products of a step, G gates each side, and their biases. `below` requires a stride.
+// The products of a step and their biases. `below` requires a stride.
 struct Products {
-  const void* input = nullptr;      // (B, G * H) W_ih x
-  const void* recurrent = nullptr;  // (B, G * H) W_hh h
-  const void* bias_ih = nullptr;    // (G * H)
-  const void* bias_hh = nullptr;    // (G * H)
+  const void* input = nullptr;      // (B, input * H) W_ih x
+  const void* recurrent = nullptr;  // (B, hidden * H) W_hh h
+  const void* bias_ih = nullptr;    // (input * H)
+  const void* bias_hh = nullptr;    // (hidden * H), not read without has_hidden_bias
   const void* below = nullptr;      // W_ih x if it is not in `input`, or null
   int64_t row_stride = 0;           // elements between the rows of `recurrent` and `below`; 0 if the rows are dense
 };
@@ -96,6 +101,7 @@ struct ProgramStep {
   StepColumns columns = {};
   const TileInstruction* instructions = nullptr;  // of this pass, if the program is interpreted
   int64_t num_instructions = 0;
+  const char* text = nullptr;  // the program as C++ for GPUs (print_step.h), which lives forever
 
   const void* hidden_before = nullptr;  // (B, H)
   const void* inner_before = nullptr;   // (B, inner * H) acc
@@ -106,15 +112,20 @@ struct ProgramStep {
   void* more_kept = nullptr;  // (B, (kept - input) * H)
 
   Products products = {};
+  const void* vectors = nullptr;  // (vectors * H)
 
   HiddenGradient hidden_gradient = {};
   const void* inner_gradient = nullptr;  // (B, inner * H) acc, of the inner states as results, or null
   void* carry = nullptr;  // (B, carried * H) acc: gradients of the states after the step before the call, without what
                           // goes through products; of the states before the step after it
-  void* input_side = nullptr;   // (B, input * H): gradients of W_ih x + b_ih
-  void* hidden_side = nullptr;  // (B, hidden * H): of W_hh h + b_hh; not written if it equals input_side
+  void* input_side = nullptr;        // (B, input * H): gradients of W_ih x + b_ih
+  void* hidden_side = nullptr;       // (B, hidden * H): of W_hh h + b_hh; not written if it equals input_side
+  void* vector_gradients = nullptr;  // (B, vectors * H)
 };
 
+inline constexpr size_t kLayersAtOnce = 8;
+
+#ifndef __CUDACC_RTC__
 // Returns the place of the program with this hash (CellProgram::hash) among the compiled programs, or kInterpreted.
 int compiled_program(std::string_view hash);
 
@@ -125,13 +136,13 @@ struct Rows {
 };
 void run(const ProgramStep& work, Rows rows);
 
-// Queue the work on `stream` of a GPU, for a compiled program. Throw std::runtime_error with CUDA's message and a next
-// step if the launch fails.
+// Queue the work on `stream` of a GPU. A program that the build has not compiled is compiled from its text at its first
+// step (own_step.h). Throw std::runtime_error with CUDA's message and a next step if the launch fails.
 void run(const ProgramStep& work, CUstream_st* stream);
 
 // Run the same step of several layers on a diagonal by one kernel: at most kLayersAtOnce layers with equal step, pass
 // and program, of a program whose gates have equal gradients on both sides.
-inline constexpr size_t kLayersAtOnce = 8;
 void run(std::span<const ProgramStep> layers, CUstream_st* stream);
+#endif
 
 }  // namespace rnnlab::kernels

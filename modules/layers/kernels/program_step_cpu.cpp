@@ -3,6 +3,7 @@
 #include <c10/util/Half.h>
 
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 #include "layers/kernels/program_step_impl.h"
@@ -36,6 +37,7 @@ struct PlainLanes {
     return x;
   }
   static Vector number(double value) { return Vector{} + static_cast<Real>(value); }
+  static Vector infinity() { return number(std::numeric_limits<Real>::infinity()); }
   static Vector sigmoid(const Vector& x) {
     return each(x, [](Real one) { return 1 / (1 + std::exp(-one)); });
   }

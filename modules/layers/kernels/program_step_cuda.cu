@@ -1,74 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each thread computes one unit of a sequence, so neighbours in a warp are neighbours in memory, for every gate.
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <stdexcept>
 #include <string>
 
 #include "layers/kernels/launch.h"
 #include "layers/kernels/own_code.h"
-#include "layers/kernels/step_units.h"
+#include "layers/kernels/own_step.h"
+#include "layers/kernels/step_kernel.h"
 
 namespace rnnlab::kernels {
 namespace {
 
-constexpr int kThreadsOfStep = 128;
-
-// The functions that step_math.h and step_units.h ask for; a vector is one number.
-template <class Real>
-struct ThreadLanes {
-  using Vector = Real;
-  static constexpr int64_t kWidth = 1;
-
-  template <class T>
-  __device__ static Real read(const void* data, int64_t index, int64_t) {
-    return load<T>(data, index);
-  }
-  template <class T>
-  __device__ static void write(void* data, int64_t index, Real value, int64_t) {
-    store<T>(data, index, value);
-  }
-  __device__ static Real number(double value) { return static_cast<Real>(value); }
-  __device__ static Real sigmoid(Real x) { return Real(1) / (Real(1) + std::exp(-x)); }
-  __device__ static Real tanh(Real x) { return std::tanh(x); }
-  __device__ static Real exp(Real x) { return std::exp(x); }
-  __device__ static Real log(Real x) { return std::log(x); }
-  __device__ static Real log1p(Real x) { return std::log1p(x); }
-  __device__ static Real select(bool condition, Real yes, Real no) { return condition ? yes : no; }
-};
-
 // The programs that print_step.h has written: with_compiled_program().
 #include "layers/kernels/compiled_programs.inc"
-
-template <class Program, StepPass kPass, class T>
-__device__ void run_unit(const ProgramStep& work) {
-  const int64_t unit = static_cast<int64_t>(blockIdx.y) * kThreadsOfStep + threadIdx.x;
-  if (unit >= work.step.hidden_size) return;
-  constexpr StepColumns kColumns = Program::kColumns;
-  const NoSums sums;
-  using Real = Accumulation<T>;
-  StepUnits<ThreadLanes<Real>, T, Real, NoSums, true> units(work, kColumns, sums, blockIdx.x, unit, 1);
-  if constexpr (kPass == StepPass::kForward)
-    Program::forward(units);
-  else
-    Program::backward(units);
-}
-
-template <class Program, StepPass kPass, class T>
-__global__ void __launch_bounds__(kThreadsOfStep) step_kernel(const __grid_constant__ ProgramStep work) {
-  run_unit<Program, kPass, T>(work);
-}
-
-struct Layers {
-  ProgramStep works[kLayersAtOnce];
-};
-
-template <class Program, StepPass kPass, class T>
-__global__ void __launch_bounds__(kThreadsOfStep) steps_kernel(const __grid_constant__ Layers layers) {
-  run_unit<Program, kPass, T>(layers.works[blockIdx.z]);
-}
 
 dim3 grid_of(const Step& step, size_t num_layers) {
   const auto columns = static_cast<unsigned>((step.hidden_size + kThreadsOfStep - 1) / kThreadsOfStep);
@@ -83,10 +29,24 @@ void start(const ProgramStep& work, cudaStream_t stream) {
 template <class Program, StepPass kPass, class T>
 void start(std::span<const ProgramStep> works, cudaStream_t stream) {
   if constexpr (!Program::kHasSidesApart) {
-    Layers layers;
+    LayersOfStep layers;
     std::copy(works.begin(), works.end(), layers.works);
     steps_kernel<Program, kPass, T><<<grid_of(works.front().step, works.size()), kThreadsOfStep, 0, stream>>>(layers);
   }
+}
+
+void start_own(const ProgramStep& work, cudaStream_t stream) {
+  void* arguments[] = {const_cast<ProgramStep*>(&work)};
+  cudaLaunchKernel(reinterpret_cast<const void*>(own_step_kernel(work, /*has_layers=*/false)), grid_of(work.step, 1),
+                   kThreadsOfStep, arguments, 0, stream);
+}
+
+void start_own(std::span<const ProgramStep> works, cudaStream_t stream) {
+  LayersOfStep layers;
+  std::copy(works.begin(), works.end(), layers.works);
+  void* arguments[] = {&layers};
+  cudaLaunchKernel(reinterpret_cast<const void*>(own_step_kernel(works.front(), /*has_layers=*/true)),
+                   grid_of(works.front().step, works.size()), kThreadsOfStep, arguments, 0, stream);
 }
 
 const ProgramStep& first_of(const ProgramStep& work) { return work; }
@@ -95,6 +55,7 @@ const ProgramStep& first_of(std::span<const ProgramStep> works) { return works.f
 template <class Work>
 void launch(const Work& work, cudaStream_t stream) {
   const ProgramStep& first = first_of(work);
+  if (first.program == kInterpreted) start_own(work, stream);
   with_compiled_program(first.program, [&](auto program) {
     using Program = decltype(program);
     with_cuda_type(first.step.type, [&](auto element) {
@@ -103,9 +64,9 @@ void launch(const Work& work, cudaStream_t stream) {
         start<Program, StepPass::kForward, T>(work, stream);
       else
         start<Program, StepPass::kBackward, T>(work, stream);
-      require_started("a recurrent step's kernel");
     });
   });
+  require_started("a recurrent step's kernel");
 }
 
 }  // namespace

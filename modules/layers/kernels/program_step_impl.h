@@ -76,6 +76,8 @@ class TileRun {
         return store(at, [&](Units& units, const Vector& value) { units.set_hidden_side(at.index, value); });
       case kStoreCarry:
         return store(at, [&](Units& units, const Vector& value) { units.set_carry(at.index, value); });
+      case kStoreVectorGradient:
+        return store(at, [&](Units& units, const Vector& value) { units.set_vector_gradient(at.index, value); });
     }
   }
 
@@ -97,6 +99,7 @@ class TileRun {
       case kStateGradient:
         return load(at, [&](const Units& units) { return units.gradient(at.index, at.a); });
       case kVector:
+        return load(at, [&](const Units& units) { return units.vector(at.index); });
       case kHiddenProduct:
         return;  // the maker of instructions refuses them
       case kNegate:

@@ -25,6 +25,7 @@ struct SimdLanes {
     store(at<T>(data, index), value, count);
   }
   static Floats number(double value) { return broadcast(static_cast<float>(value)); }
+  static Floats infinity() { return broadcast(__builtin_inff()); }
   static Floats sigmoid(const Floats& x) { return sigmoid_of(x); }
   static Floats tanh(const Floats& x) { return tanh_of(x); }
   template <class Condition>

@@ -3,7 +3,8 @@
 // it. Lanes has the type and the functions that depend on a processor:
 //
 //   using Vector = ...;
-//   static Vector number(double), sigmoid(v), tanh(v), exp(v), log(v), log1p(v), select(condition, yes, no);
+//   static Vector number(double), infinity(), sigmoid(v), tanh(v), exp(v), log(v), log1p(v);
+//   static Vector select(condition, yes, no);
 //
 // At kinks, ties and NaN the results are LibTorch's. Sources that are compiled for different processors include this
 // header: its functions have internal linkage if Lanes has.
@@ -18,6 +19,7 @@ struct StepMath {
   using Vector = typename Lanes::Vector;
 
   RNNLAB_HOST_DEVICE static Vector number(double value) { return Lanes::number(value); }
+  RNNLAB_HOST_DEVICE static Vector infinity() { return Lanes::infinity(); }
   RNNLAB_HOST_DEVICE static Vector zero() { return Lanes::number(0); }
   RNNLAB_HOST_DEVICE static Vector one() { return Lanes::number(1); }
 

@@ -32,7 +32,8 @@ class StepUnits {
   // ---- forward ----
 
   RNNLAB_HOST_DEVICE Vector gate(int input, int hidden, int place) const {
-    const Vector bias = load_bias(work_.products.bias_ih, input) + load_bias(work_.products.bias_hh, hidden);
+    Vector bias = load_bias(work_.products.bias_ih, input);
+    if (columns_.has_hidden_bias) bias += load_bias(work_.products.bias_hh, hidden);
     if (has_sums()) return load_sum(place) + bias;
     return input_product(input) + hidden_product(hidden) + bias;
   }
@@ -40,8 +41,10 @@ class StepUnits {
     return (has_sums() ? load_sum(place) : input_product(column)) + load_bias(work_.products.bias_ih, column);
   }
   RNNLAB_HOST_DEVICE Vector hidden_side(int column, int place) const {
-    return (has_sums() ? load_sum(place) : hidden_product(column)) + load_bias(work_.products.bias_hh, column);
+    const Vector product = has_sums() ? load_sum(place) : hidden_product(column);
+    return columns_.has_hidden_bias ? product + load_bias(work_.products.bias_hh, column) : product;
   }
+  RNNLAB_HOST_DEVICE Vector vector(int row) const { return load_bias(work_.vectors, row); }
   RNNLAB_HOST_DEVICE Vector state(int state) const {
     return load_state(work_.hidden_before, work_.inner_before, state);
   }
@@ -85,6 +88,9 @@ class StepUnits {
   }
   RNNLAB_HOST_DEVICE void set_carry(int column, const Vector& value) {
     store<Acc>(work_.carry, columns_.carried, column, value);
+  }
+  RNNLAB_HOST_DEVICE void set_vector_gradient(int row, const Vector& value) {
+    store<T>(work_.vector_gradients, columns_.vectors, row, value);
   }
 
  private:

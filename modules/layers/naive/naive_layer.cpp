@@ -53,22 +53,13 @@ DirectionResult NaiveLayer::run_direction(const DirectionInput& input, CellWeigh
 const LayerInfo& naive_layer_info() {
   using enum RecurrentOption;
   static const LayerInfo info = {.description = "a plain loop over steps, two products a gate",
-                                 .cells = all_cells(),
-                                 // A cell's equations compute every value of the options that the cell lists.
-                                 .options =
-                                     {
-                                         kNumLayers,
-                                         kBidirectional,
-                                         kDropout,
-#define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) enumerator,
-#include "layers/option_list.inc"
-                                     },
+                                 .options = {kNumLayers, kBidirectional, kDropout, kHeads},
                                  .processors = {Processor::kCpu, Processor::kGpu},
                                  .speed_rank = 1,
                                  .auto_use = AutoUse::kIfNoOther,
                                  .is_optimisation_step = true,
                                  .make = make_layer_of<NaiveLayer>,
-                                 .can_run = [](const CellProgram&) { return true; }};
+                                 .why_not = [](const CellProgram&) { return std::string(); }};
   return info;
 }
 

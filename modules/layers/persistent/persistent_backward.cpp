@@ -157,8 +157,9 @@ class PersistentBackwardPass {
       return place.defined() ? place : at::empty_like(parameter);
     };
     std::vector<WeightGradients> all;
-    for (const auto& [weight_ih, weight_hh, bias_ih, bias_hh] : spec_.parameters)
-      all.push_back({place_of(weight_ih), place_of(weight_hh), place_of(bias_ih), place_of(bias_hh)});
+    for (const DirectionWeights& weights : spec_.parameters)
+      all.push_back({place_of(weights.weight_ih), place_of(weights.weight_hh), place_of(weights.bias_ih),
+                     place_of(weights.bias_hh)});
     return all;
   }
 

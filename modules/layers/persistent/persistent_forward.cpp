@@ -147,7 +147,7 @@ class PersistentForwardPass {
 
   // Recurrent weights can be laid out from float32 directly.
   void make_room_for_parameters(size_t layer) {
-    const auto [weight_ih, weight_hh, bias_ih, bias_hh] = layers_[layer].weights;
+    const auto [weight_ih, weight_hh, bias_ih, bias_hh, vectors] = layers_[layer].weights;
     ParameterConversion& first = layer == 0 ? bottom_weight_ih_ : other_parameters_;
     ParameterConversion& rest = layer == 0 ? bottom_rest_ : other_parameters_;
     const at::ScalarType type = layers_[layer].gates.scalar_type();

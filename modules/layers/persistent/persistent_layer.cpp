@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "layers/kernel_cache/kernel_cache.h"
+#include "layers/kernel_cache/loaded_programs.h"
 #include "layers/persistent/host/kernel_plan.h"
 #include "layers/persistent/host/loaded_kernels.h"
 #include "layers/persistent/shared/sizes.h"
@@ -297,9 +298,9 @@ bool has_persistent_clusters() {
 
 std::string fingerprint_of_persistent_kernels() { return key_of({{}, persistent::kernel_sources(), {}, {}}); }
 
-std::optional<std::string> persistent_kernels_refusal() { return persistent::kernel_supply().unavailable_reason(); }
+std::optional<std::string> persistent_kernels_refusal() { return kernel_supply().unavailable_reason(); }
 
-std::vector<std::string> take_persistent_notes() { return persistent::kernel_supply().take_notes(); }
+std::vector<std::string> take_persistent_notes() { return kernel_supply().take_notes(); }
 
 bool has_pair(const PersistentSequence& sequence) {
   return persistent::has_pair(sequence, persistent::current_gpu().runs);

@@ -17,9 +17,9 @@ using kernels::TileInstruction;
 using enum Operation;
 
 std::string printed_number(double number) {
-  if (std::isnan(number)) return "__builtin_nan(\"\")";
-  if (std::isinf(number)) return number > 0 ? "__builtin_inf()" : "-__builtin_inf()";
-  return fmt::format("{:a}", number);
+  if (std::isnan(number)) return "Math::infinity() - Math::infinity()";
+  if (std::isinf(number)) return number > 0 ? "Math::infinity()" : "-Math::infinity()";
+  return fmt::format("Math::number({:a})", number);
 }
 
 bool is_leaf(const TileInstruction& at) {
@@ -64,6 +64,8 @@ class PassPrinter {
         return stored("set_hidden_side", at);
       case TileAction::kStoreCarry:
         return stored("set_carry", at);
+      case TileAction::kStoreVectorGradient:
+        return stored("set_vector_gradient", at);
     }
     fail_invariant("a listed action", __FILE__, __LINE__, "PassPrinter does not know the action");
   }
@@ -80,7 +82,7 @@ class PassPrinter {
     const std::string &a = names_[at.a], &b = names_[at.b];
     switch (at.operation) {
       case kNumber:
-        return fmt::format("Math::number({})", printed_number(at.number));
+        return printed_number(at.number);
       case kGate:
         return fmt::format("units.gate({}, {}, {})", at.index, at.a, at.b);
       case kInputSide:
@@ -92,6 +94,7 @@ class PassPrinter {
       case kStateGradient:
         return fmt::format("units.gradient({}, {})", at.index, at.a);
       case kVector:
+        return fmt::format("units.vector({})", at.index);
       case kHiddenProduct:
         fail_invariant("an operation of step code", __FILE__, __LINE__, "step code has no such operation");
       case kAdd:
@@ -136,9 +139,10 @@ std::string printed_step(const StepCode& code, std::string_view name) {
   const kernels::StepColumns& columns = code.columns;
   return fmt::format(
              "struct {} {{\n"
-             "  static constexpr StepColumns kColumns = {{{}, {}, {}, {}, {}}};\n"
+             "  static constexpr StepColumns kColumns = {{{}, {}, {}, {}, {}, {}, {}}};\n"
              "  static constexpr bool kHasSidesApart = {};\n",
-             name, columns.input, columns.hidden, columns.inner, columns.kept, columns.carried, code.has_sides_apart) +
+             name, columns.input, columns.hidden, columns.inner, columns.kept, columns.carried, columns.vectors,
+             columns.has_hidden_bias, code.has_sides_apart) +
          printed_pass("forward", code.forward) + printed_pass("backward", code.backward) + "};\n";
 }
 

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "layers/program/print_step.h"
 
 namespace rnnlab {
 namespace {
@@ -94,8 +95,7 @@ class Emitter {
   TileInstruction instruction_of(NodeId id) const {
     if (const auto load = loads_.find(id); load != loads_.end()) return load->second;
     const Node& node = graph_[id];
-    RNNLAB_INVARIANT(node.operation != Operation::kVector && node.operation != Operation::kHiddenProduct,
-                     "step code has no such operation");
+    RNNLAB_INVARIANT(node.operation != Operation::kHiddenProduct, "step code has no such operation");
     TileInstruction instruction{.operation = node.operation, .number = node.number};
     place(instruction, node.index);
     uint8_t* slots[] = {&instruction.a, &instruction.b, &instruction.c};
@@ -121,6 +121,7 @@ class Emitter {
         leaf.a = at(code_of_step_.carry_columns, index);
         [[fallthrough]];
       case Operation::kState:
+      case Operation::kVector:
         leaf.index = static_cast<uint8_t>(index);
         return;
       default:
@@ -189,6 +190,8 @@ std::optional<std::vector<TileInstruction>> backward_code(const CellProgram& pro
   for (size_t i = 0; i < program.states.size(); ++i)
     if (code.carry_columns[i] != kNoColumn)
       stores.push_back({TileAction::kStoreCarry, code.carry_columns[i], reverse.states[i]});
+  for (size_t i = 0; i < reverse.vectors.size(); ++i)
+    stores.push_back({TileAction::kStoreVectorGradient, small(i), or_zero(reverse.vectors[i])});
   return Emitter(reverse.graph, loads, stores, gates, code).run();
 }
 
@@ -214,13 +217,16 @@ std::optional<StepCode> compile(const CellProgram& program) {
   code.columns = {.input = program.num_input_gates(),
                   .hidden = program.num_hidden_gates(),
                   .inner = std::ssize(program.states) - 1,
-                  .kept = std::ssize(reverse.kept)};
+                  .kept = std::ssize(reverse.kept),
+                  .vectors = static_cast<int64_t>(num_rows(program.vectors)),
+                  .has_hidden_bias = program.has_hidden_biases()};
   set_places(code, program, reverse, gates);
   auto forward = forward_code(program, reverse, gates, code);
   auto backward = backward_code(program, reverse, gates, code);
   if (!forward || !backward) return std::nullopt;
   code.forward = *std::move(forward);
   code.backward = *std::move(backward);
+  code.text = printed_step(code, "OwnProgram");
   return code;
 }
 
@@ -243,10 +249,8 @@ int64_t StepCode::num_sums() const {
 
 std::string why_no_step_code(const CellProgram& program) {
   if (program.has_dependent_product()) return "a product reads an expression in place of the hidden state";
-  if (!program.vectors.empty()) return "it has learned vectors";
-  if (program.biases == Biases::kOne) return "it has one bias";
-  if (!std::ranges::all_of(program.gates, [](const GateSides& gate) { return gate.reads_input && gate.reads_hidden; }))
-    return "a gate does not read both the input and the hidden state";
+  if (program.num_input_gates() == 0) return "no gate reads the input";
+  if (program.num_hidden_gates() == 0) return "no gate reads the hidden state";
   if (find_code(program) == nullptr)
     return fmt::format("more than {} of its values are needed at the same time", kernels::kMostTiles);
   return "";

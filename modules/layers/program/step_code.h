@@ -26,6 +26,8 @@ struct StepCode {
   // By state: its column among the carried gradients, or kNoColumn.
   std::vector<uint8_t> carry_columns;
 
+  std::string text;  // as C++ for GPUs: print_step.h, with the name OwnProgram
+
   int64_t num_sums() const;
 };
 

@@ -2,6 +2,7 @@
 #include "layers/unrolled/passes.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
@@ -43,11 +44,12 @@ void multiply_into(const at::Tensor& out, const at::Tensor& left, const at::Tens
 WeightGradients empty_weight_gradients(const PassSpec& spec, const LayerTrace& trace) {
   const DirectionWeights& weights = trace.weights;
   const auto empty_as = [&](const at::Tensor& weight) {
-    return at::empty_like(weight, weight.options().dtype(spec.parameter_type));
+    return weight.defined() ? at::empty_like(weight, weight.options().dtype(spec.parameter_type)) : at::Tensor();
   };
   const at::Tensor bias_ih = empty_as(weights.bias_ih);
-  const at::Tensor bias_hh = spec.has_two_sides() ? empty_as(weights.bias_hh) : bias_ih;
-  return {empty_as(weights.weight_ih), empty_as(weights.weight_hh), bias_ih, bias_hh};
+  const bool is_one_sum = weights.bias_hh.defined() && !spec.has_two_sides();
+  const at::Tensor bias_hh = is_one_sum ? bias_ih : empty_as(weights.bias_hh);
+  return {empty_as(weights.weight_ih), empty_as(weights.weight_hh), bias_ih, bias_hh, empty_as(weights.vectors)};
 }
 
 void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
@@ -56,8 +58,26 @@ void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace
   const at::Tensor before = matrix_of(states_before(spec.direction, trace.hidden));
   multiply_into(weights.weight_hh, matrix_of(gradients.recurrent_side).t(), before);
   sum_rows(weights.bias_ih, matrix_of(gradients.input_side));
-  if (!spec.has_two_sides()) return;
+  if (weights.vectors.defined()) sum_rows(weights.vectors, matrix_of(gradients.vectors));
+  if (!spec.has_two_sides() || !weights.bias_hh.defined()) return;
   sum_recurrent_bias(*spec.code, matrix_of(gradients.recurrent_side), weights);
+}
+
+void set_sides(LayerGradients& gradients, const PassSpec& spec, const LayerTrace& trace, int64_t num_steps,
+               Allocate allocate) {
+  const auto side = [&](int64_t columns) {
+    return allocate({num_steps, trace.batch_size(), columns * trace.hidden_size()}, trace.gates.options());
+  };
+  const kernels::StepColumns& columns = spec.code->columns;
+  gradients.input_side = side(columns.input);
+  gradients.recurrent_side = spec.has_two_sides() ? side(columns.hidden) : gradients.input_side;
+  gradients.vectors = empty_vector_gradients(spec, trace, num_steps, allocate);
+}
+
+at::Tensor empty_vector_gradients(const PassSpec& spec, const LayerTrace& trace, int64_t num_steps, Allocate allocate) {
+  const int64_t num_rows = spec.code->columns.vectors;
+  if (num_rows == 0) return {};
+  return allocate({num_steps, trace.batch_size(), num_rows * trace.hidden_size()}, trace.gates.options());
 }
 
 at::Tensor make_carry(const UnrolledSpec& spec, const LayerTrace& trace) {
@@ -77,11 +97,14 @@ InitialGradients initial_gradients(const UnrolledSpec& spec, const at::Tensor& f
   InitialGradients initial = {from_next_step, {}};
   if (const at::Tensor hidden = carried(0); hidden.defined())
     initial.hidden = from_next_step + hidden.to(from_next_step.scalar_type());
-  if (!has_cell_state(spec.cell)) return initial;
-  initial.cell = carried(1);
-  if (!initial.cell.defined())
-    initial.cell = at::zeros(from_next_step.sizes(),
-                             from_next_step.options().dtype(accumulation_type(from_next_step.scalar_type())));
+  std::vector<at::Tensor> inner;
+  for (size_t state = 1; state < spec.code->carry_columns.size(); ++state) {
+    inner.push_back(carried(state));
+    if (inner.back().defined()) continue;
+    const at::ScalarType type = accumulation_type(from_next_step.scalar_type());
+    inner.back() = at::zeros(from_next_step.sizes(), from_next_step.options().dtype(type));
+  }
+  if (!inner.empty()) initial.cell = inner.size() == 1 ? inner[0] : at::cat(inner, 1);
   return initial;
 }
 
@@ -169,8 +192,7 @@ class BackwardPass {
       const bool is_top = layer + 1 == layers_.size();
       gradients.output = is_top ? results_.hidden[layer] : all[layer + 1].input;
       if (!results_.cell.empty()) gradients.cell_output = results_.cell[layer];
-      gradients.input_side = at::empty_like(trace.gates);
-      gradients.recurrent_side = spec_.has_two_sides() ? at::empty_like(trace.gates) : gradients.input_side;
+      set_sides(gradients, spec_, trace, trace.num_steps(), empty_tensor);
       gradients.from_next_step = at::empty_like(trace.hidden[0]);
       gradients.carry = make_carry(spec_, trace);
       if (layer > 0 || needs_.input) gradients.input = at::empty_like(trace.input);

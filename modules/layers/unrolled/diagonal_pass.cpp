@@ -146,6 +146,7 @@ class DiagonalBackward {
       gradients.output = results.hidden[layer];
       if (!results.cell.empty()) gradients.cell_output = results.cell[layer];
       gradients.input_side = gradients.recurrent_side = sides[static_cast<int64_t>(layer)];
+      gradients.vectors = empty_vector_gradients(spec_, layers_[layer], num_steps_, empty_tensor);
       gradients.carry = make_carry(spec_, layers_[layer]);
       all.push_back(gradients);
     }

@@ -2,7 +2,7 @@
 #include "layers/unrolled/passes.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/empty_like.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/mul.h>
 
@@ -40,7 +40,8 @@ class ForwardPass {
   std::vector<Operands> make_operands() const {
     std::vector<Operands> all;
     for (const LayerTrace& layer : layers_)
-      all.push_back({layer.weights.weight_ih.t(), layer.weights.weight_hh.t(), at::empty_like(layer.gates[0])});
+      all.push_back({layer.weights.weight_ih.t(), layer.weights.weight_hh.t(),
+                     at::empty({layer.batch_size(), layer.weights.weight_hh.size(0)}, layer.gates.options())});
     return all;
   }
 

@@ -17,7 +17,7 @@ namespace rnnlab {
 struct UnrolledInput {
   at::Tensor sequence;                   // (T, B, I)
   at::Tensor hidden;                     // (L, B, H)
-  at::Tensor cell;                       // (L, B, H) acc, LSTM only
+  at::Tensor cell;                       // (L, B, inner * H) acc: the inner states, if the cell has them
   std::vector<DirectionWeights> layers;  // L, in the type of the sequence
   std::vector<at::Tensor> masks;         // (T, B, H) each, L - 1 masks, or empty: factors of the next layer's input
 };
@@ -26,7 +26,7 @@ struct UnrolledInput {
 // sequence.
 struct UnrolledResult {
   std::vector<at::Tensor> hidden;
-  std::vector<at::Tensor> cell;  // acc, LSTM only
+  std::vector<at::Tensor> cell;  // (T, B, inner * H) acc, if the cell has inner states
 };
 
 // Runs the passes of the variant as one autograd function, which does not see the steps or their intermediate results.
@@ -63,6 +63,7 @@ size_t num_streams(const UnrolledSpec& spec, size_t num_layers);
 
 struct WeightGradients {
   at::Tensor weight_ih, weight_hh, bias_ih, bias_hh;  // the biases may be one tensor
+  at::Tensor vectors = {};
 };
 
 // Allocates the gradients on the current stream.
@@ -77,8 +78,18 @@ void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace
 
 struct InitialGradients {
   at::Tensor hidden;  // (B, H)
-  at::Tensor cell;    // (B, H) acc, LSTM only
+  at::Tensor cell;    // (B, inner * H) acc, if the cell has inner states
 };
+
+using Allocate = at::Tensor (*)(at::IntArrayRef shape, const at::TensorOptions& options);
+at::Tensor empty_tensor(at::IntArrayRef shape, const at::TensorOptions& options);
+
+// Allocates the gradients of both sides and of the learned vectors for a number of steps.
+void set_sides(LayerGradients& gradients, const PassSpec& spec, const LayerTrace& trace, int64_t num_steps,
+               Allocate allocate);
+
+// Returns memory for the gradients of the learned vectors alone; undefined if the cell has none.
+at::Tensor empty_vector_gradients(const PassSpec& spec, const LayerTrace& trace, int64_t num_steps, Allocate allocate);
 
 // Returns the carry of a backward pass, with zeros; undefined if the cell needs none.
 at::Tensor make_carry(const UnrolledSpec& spec, const LayerTrace& trace);

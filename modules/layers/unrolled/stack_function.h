@@ -19,17 +19,22 @@
 
 namespace rnnlab {
 
-// Holds all states, (L, T + 1, B, H) each. Traces have slices of these tensors.
+// Holds all states, (L, T + 1, B, H), and the inner ones side by side. Traces have slices of these tensors.
 struct States {
   at::Tensor hidden, cell;
 };
 
 // Returns the position of the first parameter among the operands, the list of tensors that autograd sees: sequence,
-// initial hidden states, initial cell states (if the cell has them), then the parameters layer by layer.
+// initial hidden states, initial inner states (if the cell has them), then the weights of each layer that the cell has.
 inline size_t first_parameter(Cell cell) { return has_cell_state(cell) ? 3 : 2; }
 
-using Allocate = at::Tensor (*)(at::IntArrayRef shape, const at::TensorOptions& options);
-at::Tensor empty_tensor(at::IntArrayRef shape, const at::TensorOptions& options);
+// Appends the tensors of a layer's weights, or of their gradients, that the cell has.
+template <class Weights>
+void append_weights(std::vector<at::Tensor>& list, const PassSpec& spec, const Weights& weights) {
+  list.insert(list.end(), {weights.weight_ih, weights.weight_hh, weights.bias_ih});
+  if (spec.code->columns.has_hidden_bias) list.push_back(weights.bias_hh);
+  if (spec.code->columns.vectors > 0) list.push_back(weights.vectors);
+}
 
 // Allocates the states of a sequence (T, B, ...), each in one piece, so that a diagonal through the layers is one
 // operand, and all initial states are one, too.
@@ -40,7 +45,7 @@ States empty_states(const PassSpec& spec, const std::vector<at::Tensor>& operand
 void begin_trace(LayerTrace& trace, size_t layer, const PassSpec& spec, const std::vector<at::Tensor>& operands,
                  const States& states, Allocate allocate = empty_tensor);
 
-// Splits a list of hidden states and, if the cell has them, as many cell states.
+// Splits a list of hidden states and, if the cell has them, as many of inner states.
 inline UnrolledResult split_states(Cell cell, const std::vector<at::Tensor>& list) {
   const auto end_of_hidden = list.begin() + std::ssize(list) / (has_cell_state(cell) ? 2 : 1);
   return {{list.begin(), end_of_hidden}, {end_of_hidden, list.end()}};
@@ -102,7 +107,7 @@ class StackFunction : public torch::autograd::Function<StackFunction<Pass>> {
 
  private:
   static bool any_parameter_needs(const Context& context, const PassContext& pass) {
-    for (size_t i = 0; i < pass.num_layers * kParametersPerDirection; ++i)
+    for (size_t i = 0; i < pass.num_layers * pass.spec.num_weights(); ++i)
       if (context.needs_input_grad(first_parameter(pass.spec.cell) + i)) return true;
     return false;
   }
@@ -120,9 +125,8 @@ class StackFunction : public torch::autograd::Function<StackFunction<Pass>> {
     }
     List list = {gradients.input, stack_if(context.needs_input_grad(1), hidden)};
     if (!cell.empty()) list.push_back(stack_if(context.needs_input_grad(2), cell));
-    for (const auto& [weight_ih, weight_hh, bias_ih, bias_hh] : gradients.weights)
-      list.insert(list.end(), {weight_ih, weight_hh, bias_ih, bias_hh});
-    if (gradients.weights.empty()) list.resize(list.size() + gradients.initial.size() * kParametersPerDirection);
+    for (const WeightGradients& of_layer : gradients.weights) append_weights(list, pass.spec, of_layer);
+    if (gradients.weights.empty()) list.resize(list.size() + gradients.initial.size() * pass.spec.num_weights());
     list.resize(list.size() + pass.num_masks + 1);
     return list;
   }
@@ -135,8 +139,7 @@ UnrolledResult run_stack(const typename Pass::Spec& spec, const UnrolledInput& i
   const c10::impl::ExcludeDispatchKeyGuard without_autocast(c10::autocast_dispatch_keyset);
   std::vector<at::Tensor> operands = {input.sequence, input.hidden};
   if (has_cell_state(spec.cell)) operands.push_back(input.cell);
-  for (const auto& [weight_ih, weight_hh, bias_ih, bias_hh] : input.layers)
-    operands.insert(operands.end(), {weight_ih, weight_hh, bias_ih, bias_hh});
+  for (const DirectionWeights& layer : input.layers) append_weights(operands, spec, layer);
   return split_states(spec.cell,
                       StackFunction<Pass>::apply(at::TensorList(operands), at::TensorList(input.masks), spec));
 }

@@ -71,8 +71,9 @@ void run_separate_lstm_backward(const UnrolledSpec& spec, const LayerTrace& trac
 }
 
 kernels::Products products_of(const LayerTrace& trace, const void* recurrent, int64_t t) {
-  return {row(trace.gates, t), recurrent, trace.weights.bias_ih.const_data_ptr(),
-          trace.weights.bias_hh.const_data_ptr()};
+  const DirectionWeights& weights = trace.weights;
+  return {row(trace.gates, t), recurrent, weights.bias_ih.const_data_ptr(),
+          weights.bias_hh.defined() ? weights.bias_hh.const_data_ptr() : nullptr};
 }
 
 namespace {
@@ -83,12 +84,14 @@ kernels::ProgramStep program_step(const UnrolledSpec& spec, const LayerTrace& tr
   return {.step = {element_type(trace.gates.scalar_type()), trace.batch_size(), trace.hidden_size()},
           .program = spec.program,
           .columns = spec.code->columns,
+          .text = spec.code->text.c_str(),
           .hidden_before = row(trace.hidden, before),
           .inner_before = row(trace.cell, before),
           .hidden_after = row(trace.hidden, after),
           .inner_after = row(trace.cell, after),
           .kept = row(trace.gates, t),
-          .more_kept = row(trace.more_kept, t)};
+          .more_kept = row(trace.more_kept, t),
+          .vectors = trace.weights.vectors.defined() ? trace.weights.vectors.const_data_ptr() : nullptr};
 }
 
 void set_pass(kernels::ProgramStep& work, kernels::StepPass pass,
@@ -117,14 +120,12 @@ kernels::ProgramStep backward_work(const UnrolledSpec& spec, const LayerTrace& t
   work.carry = gradients.carry.defined() ? gradients.carry.data_ptr() : nullptr;
   work.input_side = row(gradients.input_side, side_row);
   work.hidden_side = row(gradients.recurrent_side, side_row);
+  work.vector_gradients = row(gradients.vectors, side_row);
   return work;
 }
 
 void launch_step(const kernels::ProgramStep& work, const at::Device& device) {
-  if (device.is_cuda()) {
-    RNNLAB_INVARIANT(work.program != kernels::kInterpreted, "programs are not interpreted on GPUs");
-    return run_kernels(work, device);
-  }
+  if (device.is_cuda()) return run_kernels(work, device);
   constexpr int64_t kUnitsPerThread = 2048;  // the least work for which starting a thread of the CPU is worthwhile
   const int64_t grain = std::max<int64_t>(1, kUnitsPerThread / work.step.hidden_size);
   at::parallel_for(0, work.step.batch_size, grain, [&](int64_t first, int64_t last) {

@@ -14,12 +14,13 @@ namespace rnnlab {
 // Holds the gradients of one layer in the backward pass.
 struct LayerGradients {
   at::Tensor output;          // (T, B, H), or undefined: of the hidden states as results
-  at::Tensor cell_output;     // (T, B, H) acc, or undefined: of the cell states as results
+  at::Tensor cell_output;     // (T, B, inner * H) acc, or undefined: of the inner states as results
   at::Tensor input_side;      // (T, B, G * H): of W_ih x + b_ih
   at::Tensor recurrent_side;  // (T, B, G * H): of W_hh h + b_hh; the same tensor if no gate has its sides apart
   at::Tensor from_next_step;  // (B, H): of the hidden state, through the recurrent product
   at::Tensor carry;           // (B, carried * H) acc: of an LSTM's cell state; of a GRU's hidden state without the
                               // product
+  at::Tensor vectors;         // (T, B, V * H), or undefined: of the learned vectors, step by step
   at::Tensor input;           // (T, B, I), or undefined if it is not needed
 };
 

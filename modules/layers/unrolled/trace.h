@@ -41,7 +41,7 @@ struct LayerTrace {
   at::Tensor gates;
   at::Tensor more_kept;  // (T, B, (K - G) * H): if K > G values are kept, the others; of a GRU one, W_hn h + b_hn
   at::Tensor hidden;     // (T + 1, B, H): all hidden states; the initial one is before the first step that is read
-  at::Tensor cell;       // (T + 1, B, H) acc, LSTM only: all cell states, in the same order
+  at::Tensor cell;       // (T + 1, B, inner * H) acc: all inner states, such as an LSTM's cell state, in the same order
 
   // Returns all tensors, which autograd keeps for the backward pass.
   std::vector<at::Tensor*> tensors() {
@@ -49,6 +49,7 @@ struct LayerTrace {
             &weights.weight_hh,
             &weights.bias_ih,
             &weights.bias_hh,
+            &weights.vectors,
             &input,
             &gates,
             &more_kept,
@@ -73,6 +74,11 @@ struct PassSpec {
   // Returns whether the gradients of the input's and the recurrent side differ: a GRU applies the reset gate between
   // them.
   bool has_two_sides() const { return code->has_sides_apart; }
+
+  // Returns how many tensors the weights of a layer are (DirectionWeights); the others are undefined.
+  size_t num_weights() const {
+    return size_t{3} + (code->columns.has_hidden_bias ? 1 : 0) + (code->columns.vectors > 0 ? 1 : 0);
+  }
 };
 
 struct UnrolledSpec : PassSpec {

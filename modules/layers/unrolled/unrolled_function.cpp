@@ -16,25 +16,29 @@ at::Tensor empty_tensor(at::IntArrayRef shape, const at::TensorOptions& options)
 States empty_states(const PassSpec& spec, const std::vector<at::Tensor>& operands, const at::Tensor& sequence,
                     Allocate allocate) {
   const size_t first = first_parameter(spec.cell);
-  const auto num_layers = static_cast<int64_t>((operands.size() - first) / kParametersPerDirection);
+  const auto num_layers = static_cast<int64_t>((operands.size() - first) / spec.num_weights());
   const int64_t hidden_size = operands[first + 1].size(1);  // of weight_hh
-  const std::vector<int64_t> shape = {num_layers, sequence.size(0) + 1, sequence.size(1), hidden_size};
+  std::vector<int64_t> shape = {num_layers, sequence.size(0) + 1, sequence.size(1), hidden_size};
   const auto options = operands[0].options().requires_grad(false);
   States states = {allocate(shape, options.dtype(spec.type)), {}};
+  shape.back() *= spec.code->columns.inner;
   if (has_cell_state(spec.cell)) states.cell = allocate(shape, options.dtype(accumulation_type(spec.type)));
   return states;
 }
 
 void begin_trace(LayerTrace& trace, size_t layer, const PassSpec& spec, const std::vector<at::Tensor>& operands,
                  const States& states, Allocate allocate) {
-  const auto* first = operands.data() + first_parameter(spec.cell) + layer * kParametersPerDirection;
+  const auto* first = operands.data() + first_parameter(spec.cell) + layer * spec.num_weights();
   const auto index = static_cast<int64_t>(layer);
-  trace.weights = {first[0].contiguous(), first[1].contiguous(), first[2].contiguous(), first[3].contiguous()};
+  trace.weights = {first[0].contiguous(), first[1].contiguous(), first[2].contiguous(), {}};
+  const bool has_hidden_bias = spec.code->columns.has_hidden_bias;
+  if (has_hidden_bias) trace.weights.bias_hh = first[3].contiguous();
+  if (spec.code->columns.vectors > 0) trace.weights.vectors = first[has_hidden_bias ? 4 : 3].contiguous();
   trace.hidden = states.hidden[index];
   if (states.cell.defined()) trace.cell = states.cell[index];
   const int64_t num_steps = trace.hidden.size(0) - 1, batch_size = trace.hidden.size(1);
   const auto options = trace.hidden.options();
-  trace.gates = allocate({num_steps, batch_size, trace.weights.weight_hh.size(0)}, options);
+  trace.gates = allocate({num_steps, batch_size, trace.weights.weight_ih.size(0)}, options);
   if (const int64_t num_more = spec.code->columns.kept - spec.code->columns.input; num_more > 0)
     trace.more_kept = allocate({num_steps, batch_size, num_more * trace.hidden_size()}, options);
 }

@@ -54,16 +54,19 @@ at::Tensor joined(const std::vector<at::Tensor>& blocks) {
 RecurrentResult LayersInBlocks::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
   const SequenceEnds ends(lengths, input.size(0), input.device());
   at::Tensor sequence = in_product_type(input);
-  std::vector<at::Tensor> hidden, cell;
+  std::vector<at::Tensor> hidden;
+  std::vector<std::vector<at::Tensor>> inner(info_of(options().cell).states.size() - 1);
   const int64_t num_layers = options().num_layers, size = is_one_block() ? num_layers : 1;
   for (int64_t first = 0; first < num_layers; first += size) {
     if (first > 0 && options().dropout > 0 && is_training()) sequence = apply_dropout(sequence, options().dropout);
     const RecurrentResult result = run_block({first, size}, ends.cleared(sequence), initial, ends);
     sequence = result.output;
     hidden.push_back(result.state.hidden);
-    if (has_cell_state(options().cell)) cell.push_back(result.state.cell());
+    for (size_t i = 0; i < inner.size(); ++i) inner[i].push_back(result.state.inner[i]);
   }
-  return {ends.cleared(sequence), {joined(hidden), joined(cell)}};
+  RecurrentState final = {joined(hidden)};
+  for (const std::vector<at::Tensor>& blocks : inner) final.inner.push_back(joined(blocks));
+  return {ends.cleared(sequence), std::move(final)};
 }
 
 RecurrentResult LayersInBlocks::run_block(Loop loop, const at::Tensor& sequence, const RecurrentState& initial,
@@ -76,9 +79,10 @@ RecurrentResult LayersInBlocks::run_block(Loop loop, const at::Tensor& sequence,
   loop.order = runs_copy ? Direction::kForward : Direction::kReverse;
   RecurrentResult reverse = run_loop(loop, runs_copy ? lengths.reversed(sequence) : sequence, initial, lengths);
   if (runs_copy) reverse.output = lengths.reversed(reverse.output);
-  const auto both = [](const at::Tensor& a, const at::Tensor& b) { return a.defined() ? at::cat({a, b}) : a; };
-  return {at::cat({forward.output, reverse.output}, 2),
-          {both(forward.state.hidden, reverse.state.hidden), both(forward.state.cell(), reverse.state.cell())}};
+  RecurrentState both = {at::cat({forward.state.hidden, reverse.state.hidden})};
+  for (size_t i = 0; i < forward.state.inner.size(); ++i)
+    both.inner.push_back(at::cat({forward.state.inner[i], reverse.state.inner[i]}));
+  return {at::cat({forward.output, reverse.output}, 2), std::move(both)};
 }
 
 UnrolledInput LayersInBlocks::input_of(const Loop& loop, at::ScalarType type, const at::Tensor& sequence,
@@ -89,13 +93,13 @@ UnrolledInput LayersInBlocks::input_of(const Loop& loop, at::ScalarType type, co
     if (!all.defined()) return all;
     return all.narrow(0, first, size).slice(0, offset, std::nullopt, num_directions).to(type_of_states);
   };
-  UnrolledInput input = {.sequence = sequence,
-                         .hidden = states_of(initial.hidden, type),
-                         .cell = states_of(initial.cell(), accumulation_type(type)),
-                         .layers = {},
-                         .masks = {}};
+  UnrolledInput input = {
+      .sequence = sequence, .hidden = states_of(initial.hidden, type), .cell = {}, .layers = {}, .masks = {}};
+  std::vector<at::Tensor> inner;
+  for (const at::Tensor& state : initial.inner) inner.push_back(states_of(state, accumulation_type(type)));
+  if (!inner.empty()) input.cell = inner.size() == 1 ? inner[0] : at::cat(inner, 2);
   for (int64_t index = first + offset; index < first + size; index += num_directions)
-    input.layers.push_back(weights_at(weights(), static_cast<size_t>(index)));
+    input.layers.push_back(weights_at(program_of(options()), weights(), static_cast<size_t>(index)));
   return input;
 }
 
@@ -123,8 +127,10 @@ RecurrentResult UnrolledLayer::run_loop(const Loop& loop, const at::Tensor& sequ
                              variant_,
                              program_};
   const UnrolledResult result = run_unrolled(spec, input);
-  const at::Tensor cell = result.cell.empty() ? at::Tensor() : last_states(result.cell, lengths, loop.order);
-  return result_of(result.hidden.back(), {last_states(result.hidden, lengths, loop.order), cell}, initial);
+  RecurrentState final = {last_states(result.hidden, lengths, loop.order)};
+  if (!result.cell.empty())
+    final.inner = last_states(result.cell, lengths, loop.order).chunk(code_.columns.inner, /*dim=*/2);
+  return result_of(result.hidden.back(), std::move(final), initial);
 }
 
 std::vector<at::Tensor> UnrolledLayer::dropout_masks(int64_t num_layers, const at::Tensor& sequence) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of the unrolled layers. None has reset_gate: before, because its candidate's product waits for the reset
-// gate, so that the products of a step are not one. `wavefront` and `diagonal` are not bidirectional, because a layer
-// waits for the whole reverse sequence of the layer below, so that there is no diagonal.
+// The records of the unrolled layers. None has a product that waits for another, as with reset_gate: before, because
+// the products of a step are one. `wavefront` and `diagonal` are not bidirectional, because a layer waits for the whole
+// reverse sequence of the layer below, so that there is no diagonal.
 #include "layers/unrolled/unrolled_layer.h"
 
 namespace rnnlab {
@@ -17,13 +17,13 @@ using enum RecurrentOption;
 
 LayerInfo step_on_both(std::string_view description, int speed_rank, decltype(LayerInfo::make) make) {
   return {.description = description,
-          .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
-          .options = {kNumLayers, kBidirectional, kDropout, Activation::kRelu},
+          .options = {kNumLayers, kBidirectional, kDropout},
           .processors = {Processor::kCpu, Processor::kGpu},
           .needs_own_kernels = true,
           .speed_rank = speed_rank,
           .is_optimisation_step = true,
-          .make = make};
+          .make = make,
+          .why_not = why_no_step_code};
 }
 
 constexpr std::string_view kNeedsStreams = "needs CUDA streams; on a CPU use layer: blocked";
@@ -79,46 +79,47 @@ const LayerInfo& hoisted_layer_info() {
 const LayerInfo& wavefront_layer_info() {
   static const LayerInfo info = {
       .description = "hoisted by groups of steps, so that layers run at the same time, each on its CUDA streams",
-      .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
-      .options = {kNumLayers, kDropout, Activation::kRelu},
+      .options = {kNumLayers, kDropout},
       .processors = {Processor::kGpu},
       .other_processor = kNeedsStreams,
       .needs_own_kernels = true,
       .speed_rank = 7,
       .is_optimisation_step = true,
-      .make = make_unrolled<kWavefrontVariant>};
+      .make = make_unrolled<kWavefrontVariant>,
+      .why_not = why_no_step_code};
   return info;
 }
 
-// `diagonal` does not have GRU, because the gradients of a GRU's two sides differ, so the gradients of a step are not
-// one product.
+// `diagonal` does not have GRU, because the gradients of a GRU's two sides differ, so that the gradients of a step are
+// not one product.
 const LayerInfo& diagonal_layer_info() {
   static const LayerInfo info = {
       .description = "wavefront step by step, with one batched product and one own kernel for all layers",
-      .cells = {Cell::kLstm, Cell::kRnnTanh, Cell::kRnnRelu},
-      .options = {kNumLayers, kDropout, Activation::kRelu},
+      .options = {kNumLayers, kDropout},
       .processors = {Processor::kGpu},
       .other_processor = kNeedsStreams,
       .needs_own_kernels = true,
       .speed_rank = 8,
       .is_optimisation_step = true,
-      .make = make_unrolled<kDiagonalVariant>};
+      .make = make_unrolled<kDiagonalVariant>,
+      .why_not = [](const CellProgram& program) {
+        std::string reason = why_no_step_code(program);
+        if (!reason.empty() || !step_code_of(program).has_sides_apart) return reason;
+        return std::string("the gradients of a gate's two sides differ");
+      }};
   return info;
 }
 
 const LayerInfo& blocked_layer_info() {
   static const LayerInfo info = {
       .description = "hoisted for the CPU: packed weights, the batch cut between the threads, oneDNN's block kernels",
-      .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu},
-      .options = {kNumLayers, kBidirectional, kDropout, Activation::kRelu},
+      .options = {kNumLayers, kBidirectional, kDropout},
       .processors = {Processor::kCpu},
       .other_processor = "is made of kernels for the CPU; on a GPU use layer: hoisted or cudnn",
       .speed_rank = 11,
       .is_optimisation_step = true,
       .make = make_unrolled<kBlockedVariant>,
-      .can_run = [](const CellProgram& program) {
-        return program.states.size() <= 2 && why_no_step_code(program).empty();
-      }};
+      .why_not = why_no_step_code};
   return info;
 }
 

@@ -39,7 +39,9 @@ class StepUnderTest {
     input_ = draw(batch_size * columns_.input * size_);
     recurrent_ = draw(batch_size * columns_.hidden * size_);
     bias_ih_ = draw(columns_.input * size_);
-    bias_hh_ = draw(columns_.hidden * size_);
+    if (columns_.has_hidden_bias) bias_hh_ = draw(columns_.hidden * size_);
+    vectors_ = draw(columns_.vectors * size_);
+    vector_gradients_.resize(static_cast<size_t>(batch_size * columns_.vectors * size_));
     hidden_ = draw(batch_size * size_);
     inner_ = draw(batch_size * columns_.inner * size_);
     output_gradient_ = draw(batch_size * size_);
@@ -72,7 +74,8 @@ class StepUnderTest {
         .products = {.input = kept_.data(),
                      .recurrent = recurrent_.data(),
                      .bias_ih = bias_ih_.data(),
-                     .bias_hh = bias_hh_.data()}};
+                     .bias_hh = bias_hh_.data()},
+        .vectors = vectors_.data()};
     start(work, runner, runner.has_sums ? sums_of_products() : std::vector<float>());
     work.pass = kernels::StepPass::kBackward;
     work.instructions = code_.backward.data();
@@ -82,6 +85,7 @@ class StepUnderTest {
     work.carry = carry_.data();
     work.input_side = input_side_.data();
     work.hidden_side = hidden_side_.data();
+    work.vector_gradients = vector_gradients_.data();
     start(work, runner, {});
   }
 
@@ -109,6 +113,8 @@ class StepUnderTest {
           if (program_.gates[gate].reads_hidden && code_.has_sides_apart)
             near(at(hidden_side_, columns_.hidden, hidden++, b, unit), reverse.hidden_sides[gate], "hidden side");
         }
+        for (int64_t i = 0; i < columns_.vectors; ++i)
+          near(at(vector_gradients_, columns_.vectors, i, b, unit), reverse.vectors[static_cast<size_t>(i)], "vector");
         for (size_t i = 0; i < program_.states.size(); ++i)
           if (const uint8_t column = code_.carry_columns[i]; column != kernels::kNoColumn)
             near(at(carry_, columns_.carried, column, b, unit), reverse.states[i], "state");
@@ -164,7 +170,8 @@ class StepUnderTest {
     int64_t input_column = 0, hidden_column = 0;
     const auto side = [&](bool is_read, const auto& products, const auto& biases, int64_t columns, int64_t& column) {
       if (!is_read) return 0.0;
-      const double sum = at(products, columns, column, b, unit) + at(biases, columns, column, 0, unit);
+      double sum = at(products, columns, column, b, unit);
+      if (!biases.empty()) sum += at(biases, columns, column, 0, unit);
       column += 1;
       return sum;
     };
@@ -176,6 +183,7 @@ class StepUnderTest {
     }
     inputs.states.push_back(at(hidden_, 1, 0, b, unit));
     for (int64_t i = 0; i < columns_.inner; ++i) inputs.states.push_back(at(inner_, columns_.inner, i, b, unit));
+    for (int64_t i = 0; i < columns_.vectors; ++i) inputs.vectors.push_back(at(vectors_, columns_.vectors, i, 0, unit));
     return inputs;
   }
 
@@ -197,7 +205,7 @@ class StepUnderTest {
   int64_t batch_size_, size_;
   std::mt19937_64 random_;
   std::vector<Real> input_, recurrent_, bias_ih_, bias_hh_, hidden_, inner_, output_gradient_, inner_gradient_, carry_,
-      carry_before_;
+      carry_before_, vectors_, vector_gradients_;
   std::vector<Real> hidden_after_, inner_after_, kept_, more_kept_, input_side_, hidden_side_;
 };
 

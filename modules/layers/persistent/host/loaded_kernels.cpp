@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/persistent/host/loaded_kernels.h"
 
-#include <c10/cuda/CUDAGraphsC10Utils.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
-#include <vector>
 
-#include "base/error.h"
-#include "layers/kernel_cache/kernel_cache.h"
+#include "layers/kernel_cache/loaded_programs.h"
 #include "layers/persistent/shared/sizes.h"
 
 namespace rnnlab::kernels::persistent {
@@ -34,46 +29,7 @@ int attribute(cudaDeviceAttr which, int device) {
   return value;
 }
 
-// Only one thread at a time may call get: chosen_pass (persistent_layer.cpp) locks.
-class LoadedPrograms {
- public:
-  // The kernels of a program, in the order of its names.
-  const std::vector<cudaKernel_t>& get(const KernelProgram& program) {
-    std::vector<cudaKernel_t>& kernels = loaded_[program.architecture + " " + program.names.front()];
-    if (kernels.empty()) kernels = load(supply.get(program));
-    return kernels;
-  }
-
-  KernelProvider supply = make_kernel_provider();
-
- private:
-  // Libraries stay as long as the process: a kernel may be running when it ends.
-  static std::vector<cudaKernel_t> load(const CompiledKernels& compiled) {
-    RNNLAB_INVARIANT(c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None,
-                     "a kernel is loaded while a CUDA graph is captured");
-    cudaLibrary_t library = nullptr;
-    check(cudaLibraryLoadData(&library, compiled.code.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0),
-          "loading a kernel");
-    std::vector<cudaKernel_t> kernels;
-    for (const std::string& symbol : compiled.symbols) {
-      cudaKernel_t kernel = nullptr;
-      check(cudaLibraryGetKernel(&kernel, library, symbol.c_str()), "finding a kernel");
-      kernels.push_back(kernel);
-    }
-    return kernels;
-  }
-
-  std::map<std::string, std::vector<cudaKernel_t>> loaded_;  // by architecture and first name
-};
-
-LoadedPrograms& programs() {
-  static LoadedPrograms kIt;
-  return kIt;
-}
-
 }  // namespace
-
-KernelProvider& kernel_supply() { return programs().supply; }
 
 std::string kernels_as() {
   const char* value = std::getenv("RNNLAB_KERNELS_AS");
@@ -138,7 +94,7 @@ KernelProgram program_of(const KernelPlan& plan, const std::string& architecture
 }
 
 LoadedKernels load(const KernelPlan& plan, const Gpu& gpu) {
-  const auto& kernels = programs().get(program_of(plan, architecture_for(gpu, plan.instructions)));
+  const auto& kernels = loaded_kernels(program_of(plan, architecture_for(gpu, plan.instructions)));
   return {kernels.at(0), kernels.at(1)};
 }
 
@@ -152,7 +108,7 @@ KernelProgram occupancy_probe(const std::string& architecture) {
 }
 
 cudaKernel_t load_occupancy_probe(const Gpu& gpu) {
-  return programs().get(occupancy_probe(architecture_for(gpu, Instructions::kTensorCores))).front();
+  return loaded_kernels(occupancy_probe(architecture_for(gpu, Instructions::kTensorCores))).front();
 }
 
 }  // namespace rnnlab::kernels::persistent

@@ -14,10 +14,6 @@
 #include "layers/kernel_cache/nvrtc.h"
 #include "layers/persistent/host/kernel_plan.h"
 
-namespace rnnlab {
-class KernelProvider;
-}
-
 namespace rnnlab::kernels::persistent {
 
 // Returns the texts of all headers of kernels, and freestanding.h under the names of the standard headers that it
@@ -26,9 +22,6 @@ std::span<const KernelHeader> kernel_sources();
 
 // Throws std::runtime_error if a call of CUDA failed. what: the call, as the message names it.
 void check(cudaError_t error, const char* what);
-
-// Returns the source of compiled kernels (layers/kernel_cache/kernel_cache.h). It is not thread-safe.
-KernelProvider& kernel_supply();
 
 // Returns how tests request the kernels (persistent_kernels_as, persistent_layer.h).
 std::string kernels_as();

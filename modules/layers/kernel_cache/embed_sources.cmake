@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes OUTPUT, the source of kernel_sources() (loaded_kernels.h): the texts of FILES below ROOT under their names, and
-# the text of FREESTANDING under the names of standard headers.
+# Writes OUTPUT, the source of a function that returns texts of kernels: those of FILES below ROOT under their names, and
+# the text of FREESTANDING under the names of standard headers. HEADER declares FUNCTION in NAMESPACE.
 
 function(embed name file)
   file(READ "${file}" text)
@@ -18,13 +18,13 @@ foreach(name cstddef cstdint type_traits utility cuda_runtime.h)
 endforeach()
 
 file(WRITE "${OUTPUT}" "// Made at build time.
-#include \"layers/persistent/host/loaded_kernels.h\"
+#include \"${HEADER}\"
 
-namespace rnnlab::kernels::persistent {
+namespace ${NAMESPACE} {
 namespace {
-constexpr KernelHeader kSources[] = {
+constexpr KernelHeader k${FUNCTION}[] = {
 ${entries}};
 }
-std::span<const KernelHeader> kernel_sources() { return kSources; }
-}  // namespace rnnlab::kernels::persistent
+std::span<const KernelHeader> ${FUNCTION}() { return k${FUNCTION}; }
+}  // namespace ${NAMESPACE}
 ")

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layers/kernel_cache/loaded_programs.h"
+
+#include <c10/cuda/CUDAGraphsC10Utils.h>
+
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+
+#include "base/error.h"
+#include "layers/kernel_cache/kernel_cache.h"
+
+namespace rnnlab {
+namespace {
+
+void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  (void)cudaGetLastError();  // otherwise the next kernel's check would report this error
+  throw std::runtime_error(std::string(what) + " failed on this GPU: " + cudaGetErrorString(error));
+}
+
+class LoadedPrograms {
+ public:
+  static LoadedPrograms& instance() {
+    static LoadedPrograms programs;
+    return programs;
+  }
+
+  const std::vector<cudaKernel_t>& get(const KernelProgram& program) {
+    const std::lock_guard lock(mutex_);
+    auto& kernels = loaded_[program.architecture + " " + program.names.front() + " " + program.source];
+    if (kernels.empty()) kernels = load(supply.get(program));
+    return kernels;
+  }
+
+  KernelProvider supply = make_kernel_provider();
+
+ private:
+  // Libraries stay as long as the process: a kernel may be running when it ends.
+  static std::vector<cudaKernel_t> load(const CompiledKernels& compiled) {
+    RNNLAB_INVARIANT(c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None,
+                     "a kernel is loaded while a CUDA graph is captured");
+    cudaLibrary_t library = nullptr;
+    check(cudaLibraryLoadData(&library, compiled.code.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+          "loading a kernel");
+    std::vector<cudaKernel_t> kernels;
+    for (const std::string& symbol : compiled.symbols) {
+      cudaKernel_t kernel = nullptr;
+      check(cudaLibraryGetKernel(&kernel, library, symbol.c_str()), "finding a kernel");
+      kernels.push_back(kernel);
+    }
+    return kernels;
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, std::vector<cudaKernel_t>> loaded_;  // by architecture, first name and source
+};
+
+}  // namespace
+
+const std::vector<cudaKernel_t>& loaded_kernels(const KernelProgram& program) {
+  return LoadedPrograms::instance().get(program);
+}
+
+KernelProvider& kernel_supply() { return LoadedPrograms::instance().supply; }
+
+}  // namespace rnnlab

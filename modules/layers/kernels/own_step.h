@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of steps whose programs the build has not compiled: NVRTC compiles them from the program's text when they are
+// first run, and the kernel cache keeps them.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "layers/kernel_cache/nvrtc.h"
+#include "layers/kernels/program_step.h"
+
+struct CUkern_st;  // what cudaKernel_t points to
+
+namespace rnnlab::kernels {
+
+// Returns the texts of the headers that a program's kernels include. The build writes this function.
+std::span<const KernelHeader> step_sources();
+
+// Returns what NVRTC compiles for a type: the kernels of a step forward and backward, and of the same step of several
+// layers forward and backward. text: a struct with the name OwnProgram.
+KernelProgram own_step_program(const char* text, ElementType type, const std::string& architecture);
+
+// Returns the kernel of the current GPU for the work's program, pass and type. has_layers: of several layers.
+CUkern_st* own_step_kernel(const ProgramStep& work, bool has_layers);
+
+}  // namespace rnnlab::kernels
