@@ -8,6 +8,7 @@
 #include "output.h"
 #include "results/comparison_output.h"
 #include "results/device_scaling.h"
+#include "results/own_cells.h"
 #include "results/run_folder.h"
 #include "run_names.h"
 #include "verbs.h"
@@ -75,6 +76,7 @@ void print_scaling(const DeviceScaling& scaling, const CompareVerbOptions& optio
 ExitCode compare_runs(const CompareVerbOptions& options) {
   std::vector<RunRecord> runs;
   for (const std::string& folder : named_runs(options.folders)) runs.push_back(load_run(folder));
+  name_own_cells(runs);
   const auto on_difference = options.force ? OnDifference::kForce : OnDifference::kRefuse;
   if (options.scaling) {
     print_scaling(device_scaling(runs, on_difference), options);

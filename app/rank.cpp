@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "output.h"
+#include "results/own_cells.h"
 #include "results/ranking.h"
 #include "run_names.h"
 #include "verbs.h"
@@ -45,6 +46,7 @@ ExitCode rank_runs(const RankOptions& options) {
     }
   }
   if (runs.empty() && !damaged.empty()) throw UserError(ExitCode::kData, join(damaged, "\n"));
+  name_own_cells(runs);
   const Ranking ranking = rank(runs, options.metric);
   if (options.json)
     print_data(ranking_json(ranking));

@@ -17,6 +17,7 @@
 #include "base/system/json_fields.h"
 #include "base/text.h"
 #include "output.h"
+#include "results/own_cells.h"
 #include "results/run_folder.h"
 #include "run_names.h"
 #include "runs/failure.h"
@@ -91,6 +92,7 @@ report::Sources read_sources(const std::vector<std::string>& names) {
   }
   for (const std::string& folder : named_runs(folders))
     add_or_skip(sources, folder, [&] { sources.runs.push_back(load_run(folder)); });
+  name_own_cells(sources.runs);
   for (const std::string& file : files)
     add_or_skip(sources, file, [&] { sources.benchmarks.push_back({file, read_report(file)}); });
   const bool is_nothing_left = sources.runs.empty() && sources.benchmarks.empty();

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "output.h"
 #include "results/comparison_output.h"
+#include "results/own_cells.h"
 #include "results/run_folder.h"
 #include "run_names.h"
 #include "runs/auto_resume.h"
@@ -103,6 +104,7 @@ std::string summary_line(const RunOutcome& run) {
 Comparison compare_all(const std::vector<RunOutcome>& runs) {
   std::vector<RunRecord> records;
   for (const RunOutcome& run : runs) records.push_back(load_run(run.folder));
+  name_own_cells(records);
   return compare(records, {.baseline = "", .on_difference = OnDifference::kReport});
 }
 

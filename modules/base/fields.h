@@ -79,6 +79,16 @@ void visit_entries(Visit& visit, std::string_view list, Entries&&... entries) {
   (visit_entry(visit, take_key(list), entries), ...);
 }
 
+struct IgnoreField {
+  template <class T>
+  void operator()(const std::string&, const T&, int64_t) const {}
+};
+
+template <class T>
+concept HasFields = requires(const T& value) {
+  value.visit_fields(IgnoreField{});
+};
+
 }  // namespace rnnlab
 
 #define RNNLAB_FIELDS(...)                                     \

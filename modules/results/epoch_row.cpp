@@ -24,54 +24,58 @@ std::string heading_of(const MetricInfo& metric, std::string_view column) {
   return (column.starts_with("train_") ? "train " : "valid ") + heading;
 }
 
-EpochColumn metric_column(std::string name, std::optional<EpochMember> member = std::nullopt) {
+EpochColumn metric_column(std::string name, int place, std::optional<EpochMember> member = std::nullopt) {
   const MetricInfo* metric = find_metric(name);
   RNNLAB_INVARIANT(metric != nullptr, "the column of a metric must be of one in the list");
   std::string heading = heading_of(*metric, name);
-  return {std::move(name), std::move(heading), metric->kind, ColumnRole::kMetric, member, metric->is_of_scores()};
+  return {std::move(name), std::move(heading), metric->kind, ColumnRole::kMetric,
+          member,          OverRanks::kOwn,    place,        metric->is_of_scores()};
 }
 
 // The order is that of the files, so that later versions add columns at the end.
 std::vector<EpochColumn> make_columns() {
   using enum ColumnRole;
   using enum NumberKind;
+  using enum OverRanks;
+  using Row = EpochRow;
+  constexpr int kPlaceOfScores = 8;
   std::vector<EpochColumn> columns = {
-      {"epoch", "epoch", kCount, kMeasurement, &EpochRow::epoch},
-      metric_column("train_loss", &EpochRow::train_loss),
-      metric_column("train_accuracy"),
-      metric_column("valid_loss", &EpochRow::valid_loss),
-      metric_column("valid_accuracy"),
-      {"learning_rate", "learn rate", kMeasure, kMeasurement, &EpochRow::learning_rate},
-      {"gradient_norm", "grad norm", kMeasure, kMeasurement, &EpochRow::gradient_norm},
-      {"train_seconds", "train", kSeconds, kMeasurement, &EpochRow::train_seconds},
-      {"valid_seconds", "valid", kSeconds, kMeasurement, &EpochRow::valid_seconds},
-      {"data_seconds", "data", kSeconds, kMeasurement, &EpochRow::data_seconds},
-      {"samples_per_second", "samples/s", kCount, kMeasurement, &EpochRow::samples_per_second},
-      {"peak_memory_bytes", "peak", kBytes, kMeasurement, &EpochRow::peak_memory_bytes},
-      {"warmup", "", kCount, kMeasurement, &EpochRow::warmup},
-      metric_column("train_perplexity"),
-      metric_column("valid_perplexity"),
-      metric_column("valid_bits_per_character"),
-      metric_column("train_mae"),
-      metric_column("valid_mae"),
-      metric_column("train_rmse"),
-      metric_column("valid_rmse"),
-      {"skipped_steps", "skipped", kCount, kMeasurement, &EpochRow::skipped_steps},
-      {"device_seconds", "", kSeconds, kMeasurement, &EpochRow::device_seconds},
-      {"cpu_seconds", "", kSeconds, kMeasurement, &EpochRow::cpu_seconds},
-      {"boot_seconds", "", kSeconds, kMeasurement, &EpochRow::boot_seconds},
-      {"steal_seconds", "", kSeconds, kMeasurement, &EpochRow::steal_seconds},
-      {"throttled_seconds", "", kSeconds, kMeasurement, &EpochRow::throttled_seconds},
-      {"voluntary_switches", "", kCount, kMeasurement, &EpochRow::voluntary_switches},
-      {"forced_switches", "", kCount, kMeasurement, &EpochRow::forced_switches},
-      {"gpu_joules", "", kMeasure, kMeasurement, &EpochRow::gpu_joules},
-      {"cpu_joules", "", kMeasure, kMeasurement, &EpochRow::cpu_joules},
-      {"exchange_seconds", "", kSeconds, kMeasurement, &EpochRow::exchange_seconds},
-      {"slowest_process_seconds", "", kSeconds, kMeasurement, &EpochRow::slowest_process_seconds},
-      {"fastest_process_seconds", "", kSeconds, kMeasurement, &EpochRow::fastest_process_seconds},
+      {"epoch", "epoch", kCount, kLabel, &Row::epoch, kOwn, 1},
+      metric_column("train_loss", 9, &Row::train_loss),
+      metric_column("train_accuracy", 2),
+      metric_column("valid_loss", 10, &Row::valid_loss),
+      metric_column("valid_accuracy", 3),
+      {"learning_rate", "learn rate", kMeasure, kTraining, &Row::learning_rate, kOwn, 16},
+      {"gradient_norm", "grad norm", kMeasure, kTraining, &Row::gradient_norm, kOwn, 17},
+      {"train_seconds", "train", kSeconds, kMeasurement, &Row::train_seconds, kOfSlowest, 11},
+      {"valid_seconds", "valid", kSeconds, kMeasurement, &Row::valid_seconds, kOwn, 19},
+      {"data_seconds", "data", kSeconds, kMeasurement, &Row::data_seconds, kOfSlowest, 21},
+      {"samples_per_second", "samples/s", kCount, kMeasurement, &Row::samples_per_second, kOfSlowest, 15},
+      {"peak_memory_bytes", "peak", kBytes, kMeasurement, &Row::peak_memory_bytes, kLargest, 20},
+      {"warmup", "", kCount, kLabel, &Row::warmup},
+      metric_column("train_perplexity", 6),
+      metric_column("valid_perplexity", 7),
+      metric_column("valid_bits_per_character", 14),
+      metric_column("train_mae", 13),
+      metric_column("valid_mae", 5),
+      metric_column("train_rmse", 12),
+      metric_column("valid_rmse", 4),
+      {"skipped_steps", "skipped", kCount, kTraining, &Row::skipped_steps, kOwn, 18},
+      {"device_seconds", "", kSeconds, kMeasurement, &Row::device_seconds, kOfSlowest},
+      {"cpu_seconds", "", kSeconds, kMeasurement, &Row::cpu_seconds, kOfSlowest},
+      {"boot_seconds", "", kSeconds, kMeasurement, &Row::boot_seconds, kOfSlowest},
+      {"steal_seconds", "", kSeconds, kMeasurement, &Row::steal_seconds, kOfSlowest},
+      {"throttled_seconds", "", kSeconds, kMeasurement, &Row::throttled_seconds, kOfSlowest},
+      {"voluntary_switches", "", kCount, kMeasurement, &Row::voluntary_switches, kOfSlowest},
+      {"forced_switches", "", kCount, kMeasurement, &Row::forced_switches, kOfSlowest},
+      {"gpu_joules", "", kMeasure, kMeasurement, &Row::gpu_joules, kSum},
+      {"cpu_joules", "", kMeasure, kMeasurement, &Row::cpu_joules, kOfSlowest},
+      {"exchange_seconds", "", kSeconds, kMeasurement, &Row::exchange_seconds, kOfSlowest},
+      {"slowest_process_seconds", "", kSeconds, kMeasurement, &Row::slowest_process_seconds},
+      {"fastest_process_seconds", "", kSeconds, kMeasurement, &Row::fastest_process_seconds},
   };
   for (const MetricInfo* metric : score_metrics())
-    columns.push_back(metric_column("valid_" + std::string(metric->name)));
+    columns.push_back(metric_column("valid_" + std::string(metric->name), kPlaceOfScores));
   return columns;
 }
 
@@ -120,6 +124,27 @@ std::optional<double> to_number(const std::optional<T>& value) {
 
 std::optional<double> number_in(const EpochRow& row, const EpochColumn& column) {
   return with_value(row, column, [](const auto& value) { return to_number(value); });
+}
+
+namespace {
+
+template <class T>
+void set(T& value, std::optional<double> number) {
+  if (number) value = static_cast<T>(*number);
+}
+
+template <class T>
+void set(std::optional<T>& value, std::optional<double> number) {
+  value.reset();
+  if (number) value = static_cast<T>(*number);
+}
+
+}  // namespace
+
+void put_number(EpochRow& row, const EpochColumn& column, std::optional<double> number) {
+  if (column.member) return std::visit([&](auto member) { set(row.*member, number); }, *column.member);
+  row.metrics.erase(column.name);
+  if (number) row.metrics[column.name] = *number;
 }
 
 namespace {
@@ -225,7 +250,7 @@ void read_field(const Line& line, const FileColumn& column, const std::string& t
   if (column.known->member) return std::visit([&](auto member) { read(row.*member); }, *column.known->member);
   std::optional<double> metric;
   read(metric);
-  if (metric) row.metrics[column.name] = *metric;
+  put_number(row, *column.known, metric);
 }
 
 EpochRow parse_row(const Line& line, const std::vector<FileColumn>& columns) {

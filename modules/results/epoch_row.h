@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defines the row of one logged epoch and the list of its columns, which determines epochs.csv, epochs.jsonl, the
-// console's table (epoch_table.h) and the reading of these files. The names of the columns are a contract with the
-// readers of the files. Later versions add columns.
+// console's table (epoch_table.h), TensorBoard's curves, what several processes make of a column, and the reading of
+// these files. A new column is a member of EpochRow and a line in the list. The names of the columns are a contract
+// with the readers of the files. Later versions add columns.
 #pragma once
 
 #include <cstddef>
@@ -54,15 +55,32 @@ struct EpochRow {
 using EpochMember = std::variant<int64_t EpochRow::*, double EpochRow::*, bool EpochRow::*,
                                  std::optional<int64_t> EpochRow::*, std::optional<double> EpochRow::*>;
 
-enum class ColumnRole { kMetric, kMeasurement };
+enum class ColumnRole {
+  kLabel,       // says which epoch the row is of, or whether the epoch counts; TensorBoard has no curve of it
+  kMetric,      // of losses or outputs; goes into the summary
+  kTraining,    // of the steps: equal runs have equal values
+  kMeasurement  // of time, memory or energy: equal runs have different values
+};
+
+// What a row of several processes has in a column, given the rows of all processes.
+enum class OverRanks {
+  kOwn,        // the value of the process itself: all have the same, or only that of the first process is logged
+  kOfSlowest,  // the value of the process that spent the most time outside of the exchange
+  kLargest,
+  kSum  // nothing unless every process has a value
+};
 
 struct EpochColumn {
   std::string name;     // in the files
   std::string heading;  // in tables, without the unit; empty: not shown there
   NumberKind kind;
-  ColumnRole role;                    // metrics go into the summary
+  ColumnRole role;
   std::optional<EpochMember> member;  // nothing: in EpochRow::metrics
-  bool is_on_request = false;         // only in the files of runs that ask for the metric
+  OverRanks over_ranks = OverRanks::kOwn;
+  // In the console's table: the smaller, the more important, and further left. Columns with equal places stand in the
+  // order of the list. 0: not in that table.
+  int place = 0;
+  bool is_on_request = false;  // only in the files of runs that ask for the metric
 };
 
 std::span<const EpochColumn> epoch_columns();
@@ -72,6 +90,9 @@ const EpochColumn* find_column(std::string_view name);
 
 // Returns the column's value as a number, or nothing if it is absent. A bool is 0 or 1.
 std::optional<double> number_in(const EpochRow& row, const EpochColumn& column);
+
+// Makes this number the column's value, or removes the value. A column that every row has keeps its value then.
+void put_number(EpochRow& row, const EpochColumn& column, std::optional<double> number);
 
 // Converts epoch rows to text and back: columns of `epochs.csv` and lines of `epochs.jsonl`.
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <string_view>
 
@@ -15,28 +14,6 @@
 
 namespace rnnlab {
 namespace {
-
-// The columns of the table, the most important first.
-constexpr std::array<std::string_view, 20> kByImportance = {"epoch",
-                                                            "train_accuracy",
-                                                            "valid_accuracy",
-                                                            "valid_rmse",
-                                                            "valid_mae",
-                                                            "train_perplexity",
-                                                            "valid_perplexity",
-                                                            "train_loss",
-                                                            "valid_loss",
-                                                            "train_seconds",
-                                                            "train_rmse",
-                                                            "train_mae",
-                                                            "valid_bits_per_character",
-                                                            "samples_per_second",
-                                                            "learning_rate",
-                                                            "gradient_norm",
-                                                            "skipped_steps",
-                                                            "valid_seconds",
-                                                            "peak_memory_bytes",
-                                                            "data_seconds"};
 
 struct Unit {
   const char* name;
@@ -119,22 +96,21 @@ bool belongs_to_validation(const EpochColumn& column, const EpochRow& first, Val
   return of_training != nullptr && number_in(first, *of_training);
 }
 
-// Metrics that a run asks for come after the usual ones.
-std::vector<std::string> by_importance() {
-  std::vector<std::string> names(kByImportance.begin(), kByImportance.end());
-  auto place = std::ranges::find(names, "train_loss");
+// Returns the columns of the table, the most important first.
+std::vector<const EpochColumn*> by_importance() {
+  std::vector<const EpochColumn*> columns;
   for (const EpochColumn& column : epoch_columns())
-    if (column.is_on_request) place = std::next(names.insert(place, column.name));
-  return names;
+    if (column.place > 0) columns.push_back(&column);
+  std::ranges::stable_sort(columns, {}, &EpochColumn::place);
+  return columns;
 }
 
 std::vector<const EpochColumn*> columns_of(const EpochRow& first, Validation validation) {
   std::vector<const EpochColumn*> found;
-  for (const std::string& name : by_importance()) {
-    const EpochColumn& column = *find_column(name);
-    if (number_in(first, column) || first.undefined.contains(name) || belongs_to_validation(column, first, validation))
-      found.push_back(&column);
-  }
+  for (const EpochColumn* column : by_importance())
+    if (number_in(first, *column) || first.undefined.contains(column->name) ||
+        belongs_to_validation(*column, first, validation))
+      found.push_back(column);
   return found;
 }
 

@@ -28,6 +28,7 @@ struct RunRecord {
   Environment environment;
   Summary summary;
   std::vector<EpochRow> rows;
+  Settings own_cell = {};             // the equations in `model.cell` that name_own_cells replaced, by dotted key
   std::vector<Warning> changed = {};  // changes of its files after its end (changed_files)
 };
 

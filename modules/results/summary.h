@@ -39,9 +39,11 @@ struct Identity {
   int64_t num_threads = 0;
   std::string gpu_model;  // GPU of the machine, even if the run did not use it; "" without a GPU
   Conditions conditions = {};
+  std::string cell_sha256 = {};  // of the cell's program, however its equations are written; "" before it was recorded
 
   RNNLAB_FIELDS(data_fingerprint, batch_size, model_hash, initial_weights_sha256, order_sha256, training_hash,
-                placement, precision, build_type, cpu_model, num_threads, gpu_model, since<3>(conditions))
+                placement, precision, build_type, cpu_model, num_threads, gpu_model, since<3>(conditions),
+                where_given(cell_sha256))
 };
 
 // Describes the training seconds of the epochs after warm-up.

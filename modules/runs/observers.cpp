@@ -10,7 +10,6 @@
 #include <torch/cuda.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <fstream>
 
@@ -249,25 +248,20 @@ void TraceObserver::write() {
     logger_.info(line);
 }
 
-namespace {
-
-constexpr std::array<std::string_view, 2> kNoScalars = {"epoch", "warmup"};
-constexpr std::array<std::string_view, 3> kOfTraining = {"learning_rate", "gradient_norm", "skipped_steps"};
-
-template <size_t N>
-bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
-}  // namespace
-
 std::string scalar_tag(const EpochColumn& column) {
   std::string name = column.name;
-  if (contains(kNoScalars, name)) return "";
-  if (contains(kOfTraining, name)) return "training/" + name;
-  if (column.role == ColumnRole::kMeasurement) return "measured/" + name;
-  name[name.find('_')] = '/';
-  return name;
+  switch (column.role) {
+    case ColumnRole::kLabel:
+      return "";
+    case ColumnRole::kMetric:
+      name[name.find('_')] = '/';
+      return name;
+    case ColumnRole::kTraining:
+      return "training/" + name;
+    case ColumnRole::kMeasurement:
+      return "measured/" + name;
+  }
+  return "";
 }
 
 std::string scalars_of(const EpochRow& row) {

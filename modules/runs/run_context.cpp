@@ -16,6 +16,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "data/load_dataset.h"
+#include "layers/cells/cell.h"
 #include "layers/device/gpu_device.h"
 #include "layers/device/gpu_support.h"
 #include "results/checkpoint/safetensors.h"
@@ -65,6 +66,11 @@ std::string order_sha256(const at::Tensor& order) {
   return Sha256().update(std::span(static_cast<const std::byte*>(order.const_data_ptr()), order.nbytes())).hex();
 }
 
+// Returns "" for a model without recurrent layers.
+std::string cell_sha256(const ModelSettings& model) {
+  return info_of(model.kind).has_recurrent_layers() ? program_of(recurrent_options(model, 1)).hash : "";
+}
+
 }  // namespace
 
 Identity make_identity(const RunStart& start) {
@@ -83,7 +89,8 @@ Identity make_identity(const RunStart& start) {
           .cpu_model = environment.cpu.model,
           .num_threads = environment.num_threads,
           .gpu_model = gpu_model(environment.nvidia),
-          .conditions = conditions_of(environment)};
+          .conditions = conditions_of(environment),
+          .cell_sha256 = cell_sha256(e.model)};
 }
 
 namespace {

@@ -18,6 +18,7 @@
 #include "base/sha256.h"
 #include "results/comparison.h"
 #include "results/measuring_order.h"
+#include "results/own_cells.h"
 #include "results/run_folder.h"
 #include "runs/run_process.h"
 #include "runs/sweep/status.h"
@@ -253,6 +254,7 @@ class SweepRunner {
       if (entry_at(entry).round <= round && !failed_.contains(case_of(entry)))
         records.push_back(load_run(outcome.folder));
     if (records.empty()) return false;
+    name_own_cells(records);
     const CompareOptions options = {.baseline = "", .on_difference = OnDifference::kReport};
     return is_precise(compare(records, options), *repeats_.until);
   }

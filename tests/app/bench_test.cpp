@@ -105,6 +105,18 @@ TEST(Bench, WritesTheOtherResultsIfTheCsvCannotBeWritten) {
   EXPECT_EQ(json["rows"][1]["measurement"]["samples"]["all"].size(), 6u);
 }
 
+TEST(Bench, TimesACellOfEquationsInTheLayersThatHaveIt) {
+  const Program program("gates: [n]\nstates: [h]\nequations: h = 0.5 * h + tanh(n)\n", "leaky.yaml");
+  const Words arguments = {"layer=naive,blocked,fused", "cell=rnn_tanh,leaky.yaml", "--json", "a.json"};
+  program.run(with(kTiny, arguments), 0);
+  const auto rows = nlohmann::json::parse(testing::read_text(program.folder() / "a.json"))["rows"];
+  ASSERT_EQ(rows.size(), 6u);
+  for (size_t i = 0; i < 5; ++i) EXPECT_FALSE(rows[i]["measurement"].is_null()) << rows[i];
+  EXPECT_THAT(rows[3]["cell"].get<std::string>(), ::testing::StartsWith("leaky "));
+  EXPECT_THAT(rows[5]["reason"].get<std::string>(), HasSubstr("layer: fused"));
+  program.expect_error(2, {"bench", "cell=missing.yaml"});
+}
+
 TEST(Bench, AgainstAnotherBuildItIsRefusedBeforeMeasuring) {
   const Program program;
   program.run(with(kTiny, {"device=auto", "--json", "old.json"}), 0);

@@ -10,6 +10,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::kTinyYaml;
+using ::testing::Not;
 using testing::Program;
 using testing::read_text;
 
@@ -52,8 +53,9 @@ TEST(OwnCell, IsTrainedResumedAndUsedByItsEquations) {
   const std::string run = program.run_folders("tiny").at(0);
   EXPECT_THAT(read_text(run + "/config.yaml"), HasSubstr("n = tanh(x.n + f * h.n)"));
   // The run has the equations, and needs no file.
-  program.write("mgu.yaml", "");
+  std::filesystem::remove(program.folder() / "mgu.yaml");
   EXPECT_EQ(program.run({"evaluate", "tiny"}).exit_code, 0);
+  EXPECT_EQ(program.run({"predict", "tiny", "--out", "predictions.csv"}).exit_code, 0);
   EXPECT_EQ(program.run({"train", "--resume", "tiny", "training.epochs=4", "-q"}).exit_code, 0);
 }
 
@@ -62,6 +64,50 @@ TEST(OwnCell, RunsByBlockedAsByNaive) {
   program.write("mgu.yaml", kMgu);
   program.run({"train", "tiny.yaml", "sweep={layer: [naive, blocked]}", "model.cell=mgu.yaml", "-q"}, 0);
   EXPECT_THAT(program.run({"compare", "tiny"}, 0).output, HasSubstr("cpu blocked"));
+}
+
+// The names of values and the order of operands are different.
+constexpr const char* kMguInOtherWords = R"(
+gates: [forget, new]
+states: [s]
+equations: |
+  forget = sigmoid(forget)
+  candidate = tanh(h.new * forget + x.new)
+  s = candidate * forget + s * (1 - forget)
+)";
+
+constexpr const char* kOtherCell = R"(
+gates: [f, n]
+states: [h]
+equations: |
+  f = sigmoid(f)
+  h = f * h + (1 - f) * tanh(n)
+)";
+
+TEST(OwnCell, IsComparedByItsEquations) {
+  const Program program(kTinyYaml);
+  program.write("mgu.yaml", kMgu);
+  program.write("same.yaml", kMguInOtherWords);
+  program.write("other.yaml", kOtherCell);
+  const Words cell_of_file[] = {
+      {"mgu.yaml", "layer=naive"}, {"same.yaml", "layer=blocked"}, {"other.yaml", "layer=naive"}};
+  for (const Words& one : cell_of_file)
+    program.run(
+        {"train", "tiny.yaml", "name=" + one[0].substr(0, one[0].find('.')), "model.cell=" + one[0], one[1], "-q"}, 0);
+  const std::string same = program.run({"compare", "mgu", "same"}, 0).output;
+  EXPECT_THAT(same, Not(HasSubstr("cell=")));
+  const std::string other = program.run({"compare", "mgu", "other"}, 0).output;
+  EXPECT_THAT(other, AllOf(HasSubstr("cell=mgu"), HasSubstr("cell=other")));
+}
+
+TEST(OwnCell, IsNamedInTheTablesOfASweep) {
+  const Program program(kTinyYaml);
+  program.write("mgu.yaml", kMgu);
+  program.write("other.yaml", "name: leaky\n" + std::string(kOtherCell));
+  program.run({"train", "tiny.yaml", "layer=naive", "sweep={model.cell: [rnn_tanh, mgu.yaml, other.yaml]}", "-q"}, 0);
+  const std::string table = program.run({"compare", "tiny"}, 0).output;
+  for (const char* name : {"cell=rnn_tanh", "cell=mgu", "cell=leaky"}) EXPECT_THAT(table, HasSubstr(name));
+  EXPECT_THAT(program.run({"rank", "tiny"}, 0).output, AllOf(HasSubstr("mgu"), HasSubstr("leaky")));
 }
 
 TEST(OwnCell, OfEquationsOfTheListIsThatCell) {

@@ -13,6 +13,7 @@
 #include "base/system/temporary_folder.h"
 #include "results/checkpoint/checkpoint.h"
 #include "results/checkpoint/checkpoint_folder.h"
+#include "results/computed_values.h"
 #include "results/epoch_log.h"
 #include "results/run_folder.h"
 
@@ -21,21 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_computed(const EpochColumn& column) {
-  for (const char* name : {"epoch", "learning_rate", "gradient_norm"})
-    if (column.name == name) return true;
-  return column.role == ColumnRole::kMetric;
-}
-
-std::string line_of(const EpochRow& row) {
-  std::string line;
-  for (const EpochColumn& column : epoch_columns())
-    if (const auto number = number_in(row, column); number && is_computed(column))
-      line += fmt::format("{} {} ", column.name, format_shortest(*number));
-  return line;
-}
-
-std::string line_of(const Json& row) {
+std::string computed_values(const Json& row) {
   std::string line;
   for (const EpochColumn& column : epoch_columns())
     if (const auto value = row.find(std::string(column.name));
@@ -54,10 +41,10 @@ TrainedRun read_trained_run(const fs::path& folder) {
   run.step = manifest.step;
   run.model_sha256 = manifest.files.at(kModelFile).sha256;
   run.optimizer_sha256 = manifest.files.at(kOptimizerFile).sha256;
-  for (const EpochRow& row : read_epochs(folder)) run.csv_epochs.push_back(line_of(row));
+  for (const EpochRow& row : read_epochs(folder)) run.csv_epochs.push_back(computed_values(row));
   std::istringstream lines(read_text(folder / kEpochsJsonlFile));
   for (std::string line; std::getline(lines, line);)
-    run.jsonl_epochs.push_back(line_of(parse_json(line, kEpochsJsonlFile)));
+    run.jsonl_epochs.push_back(computed_values(parse_json(line, kEpochsJsonlFile)));
   return run;
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "golden.h"
+#include "results/own_cells.h"
 #include "results/run_folder.h"
 #include "results/work_settings.h"
 #include "runs/sweep.h"
@@ -188,6 +189,13 @@ TEST(Experiment, HasDefaultsThatRunsOfEarlierVersionsMean) {
   const Settings defaults = effective_settings(Experiment());
   for (const auto& [key, value] : defaults)
     EXPECT_TRUE(stored.contains(key) || is_same_setting(key, stored, defaults)) << key << ": " << value;
+}
+
+// The number of heads is not part of a cell's equations.
+TEST(Experiment, HasTheOptionsOfCellsThatAComparisonKnows) {
+#define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) \
+  EXPECT_EQ(is_option_of_cell("model." #name), std::string_view(#name) != "heads");
+#include "layers/option_list.inc"
 }
 
 TEST(Experiment, EveryFileInExperimentsIsValid) {

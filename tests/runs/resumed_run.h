@@ -13,8 +13,8 @@
 #include "base/system/temporary_folder.h"
 #include "results/checkpoint/checkpoint.h"
 #include "results/checkpoint/checkpoint_folder.h"
+#include "results/computed_values.h"
 #include "results/epoch_log.h"
-#include "results/quality.h"
 #include "results/run_folder.h"
 #include "runs/resume.h"
 #include "runs/tiny_experiment.h"
@@ -53,12 +53,6 @@ struct FinalState {
   bool operator==(const FinalState&) const = default;
 };
 
-inline std::string computed_part(const EpochRow& row) {
-  return fmt::format("{} {} {} {} {} {} {}", row.epoch, row.train_loss, metric_in(row, "train_accuracy").value_or(-1),
-                     row.valid_loss.value_or(-1), metric_in(row, "valid_accuracy").value_or(-1), row.learning_rate,
-                     row.gradient_norm.value_or(-1));
-}
-
 inline std::vector<std::string> first_fields(const std::string& jsonl) {
   std::vector<std::string> fields;
   std::istringstream lines(jsonl);
@@ -70,7 +64,7 @@ inline FinalState final_state(const fs::path& run) {
   const auto newest = list_checkpoints(run / kCheckpointsFolder).back();
   const Manifest manifest = verify_checkpoint(newest.path);
   FinalState state{manifest.files.at(kModelFile).sha256, manifest.files.at(kOptimizerFile).sha256, {}, {}};
-  for (const EpochRow& row : read_epochs(run)) state.epochs.push_back(computed_part(row));
+  for (const EpochRow& row : read_epochs(run)) state.epochs.push_back(computed_values(row));
   state.json_epochs = first_fields(read_text(run / kEpochsJsonlFile));
   return state;
 }

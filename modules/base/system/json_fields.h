@@ -47,16 +47,6 @@ bool is_given(const T&) {
   return true;
 }
 
-struct IgnoreField {
-  template <class T>
-  void operator()(const std::string&, const T&, int64_t) const {}
-};
-
-template <class T>
-concept HasFields = requires(const T& value) {
-  value.visit_fields(IgnoreField{});
-};
-
 // ---- writing ----
 
 template <HasFields T>

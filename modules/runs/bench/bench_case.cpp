@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "layers/cells/cell.h"
+#include "layers/cells/cell_settings.h"
 
 namespace rnnlab {
 namespace {
@@ -70,6 +73,17 @@ void for_each_index(const std::vector<size_t>& sizes, Use use) {
 
 }  // namespace
 
+BenchCell bench_cell(const std::string& name_or_file) {
+  if (const auto cell = config::from_name<Cell>(name_or_file)) return {*cell, name_or_file};
+  constexpr size_t kDigitsShown = 8;
+  const CellSettings settings = read_cell_file(name_or_file);
+  const Cell cell = own_cell(settings.text()).value();
+  if (!is_own(cell)) return {cell, cell_name(cell)};
+  const bool has_name = settings.name != CellSettings().name;
+  const std::string name = has_name ? settings.name : std::filesystem::path(name_or_file).stem().string();
+  return {cell, fmt::format("{} {}", name, program_of(cell).hash.substr(0, kDigitsShown))};
+}
+
 std::vector<size_t> grid_sizes(const BenchSettings& s) {
   return {s.device.size(),      s.mode.size(),       s.precision.size(), s.cell.size(),      s.cudnn_algorithm.size(),
           s.hidden_size.size(), s.batch_size.size(), s.num_steps.size(), s.num_layers.size()};
@@ -77,12 +91,15 @@ std::vector<size_t> grid_sizes(const BenchSettings& s) {
 
 std::vector<BenchCase> expand_grid(const BenchSettings& s) {
   std::vector<BenchCase> all;
+  std::vector<BenchCell> cells;
+  for (const std::string& one : s.cell) cells.push_back(bench_cell(one));
   for_each_index(grid_sizes(s), [&](const std::vector<size_t>& i) {
     const int64_t hidden_size = s.hidden_size[i[5]];
+    const BenchCell& cell = cells[i[3]];
     all.push_back({.device = s.device[i[0]],
                    .mode = s.mode[i[1]],
                    .precision = s.precision[i[2]],
-                   .options = {.cell = s.cell[i[3]],
+                   .options = {.cell = cell.cell,
                                .input_size = s.input_size.value_or(hidden_size),
                                .hidden_size = hidden_size,
                                .num_layers = s.num_layers[i[8]],
@@ -90,7 +107,8 @@ std::vector<BenchCase> expand_grid(const BenchSettings& s) {
                                .heads = s.heads,
                                .cudnn_algorithm = s.cudnn_algorithm[i[4]]},
                    .batch_size = s.batch_size[i[6]],
-                   .num_steps = s.num_steps[i[7]]});
+                   .num_steps = s.num_steps[i[7]],
+                   .own_cell = is_own(cell.cell) ? cell.name : ""});
   });
   return all;
 }

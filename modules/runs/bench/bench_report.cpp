@@ -203,7 +203,7 @@ RowKey row_key(LayerChoice layer, const std::string& device, const BenchCase& co
           .device = device,
           .mode = std::string(config::name_of(combination.mode)),
           .precision = std::string(config::name_of(combination.precision)),
-          .cell = cell_name(combination.options.cell),
+          .cell = combination.own_cell.empty() ? cell_name(combination.options.cell) : combination.own_cell,
           .cudnn_algorithm = std::string(config::name_of(combination.options.cudnn_algorithm)),
           .hidden_size = combination.options.hidden_size,
           .batch_size = combination.batch_size,

@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
+#include <map>
 
 #include "base/config/schema.h"
 #include "base/config/sweep.h"
 #include "base/text.h"
+#include "layers/cells/cell_settings.h"
 #include "runs/devices.h"
 
 namespace rnnlab {
@@ -63,6 +66,15 @@ void check_layers(const BenchSettings& settings, Checker& checker) {
     checker.complain({"layer"}, "auto works only in experiments; name the layers to time");
 }
 
+// Two files of one cell would give two rows that cannot be distinguished.
+void check_cells(const BenchSettings& settings, Checker& checker) {
+  if (checker.has_finding("cell")) return;
+  std::map<std::string, std::string> known;  // by the cell's name in rows
+  for (const std::string& text : settings.cell)
+    if (const auto [first, is_new] = known.emplace(bench_cell(text).name, text); !is_new && first->second != text)
+      checker.complain({"cell"}, fmt::format("{} and {} are the same cell; list one of them", first->second, text));
+}
+
 void check_size(const BenchSettings& settings, Checker& checker) {
   constexpr size_t kMostCombinations = 100000;
   size_t count = 1;
@@ -70,6 +82,14 @@ void check_size(const BenchSettings& settings, Checker& checker) {
   if (count > kMostCombinations)
     checker.complain({"hidden_size", "batch_size", "num_steps", "num_layers"},
                      fmt::format("more than {} combinations", kMostCombinations));
+}
+
+bool is_cell_or_file(const std::string& text) { return config::from_name<Cell>(text) || is_cell_file(text); }
+
+std::string cells_in_words() {
+  std::vector<std::string> words = config::names_of<Cell>();
+  words.emplace_back("a file of equations (.yaml)");
+  return join_with_or(words);
 }
 
 void list_axes(config::Schema<BenchSettings>& s) {
@@ -86,7 +106,10 @@ void list_axes(config::Schema<BenchSettings>& s) {
           "timed and not the host")
       .not_empty();
   s.field("precision", &BenchSettings::precision, "arithmetic of products, as in an experiment").not_empty();
-  s.field("cell", &BenchSettings::cell, "the recurrent cell").not_empty();
+  s.field("cell", &BenchSettings::cell, "the recurrent cell")
+      .not_empty()
+      .where(cells_in_words(), is_cell_or_file)
+      .advise([](const std::string& text) { return did_you_mean(text, config::names_of<Cell>()); });
   s.field("cudnn_algorithm", &BenchSettings::cudnn_algorithm, "algorithm of layer: cudnn; ignored by other layers")
       .not_empty();
   s.field("persistent_form", &BenchSettings::persistent_form,
@@ -150,6 +173,7 @@ const config::Schema<BenchSettings>& BenchSettings::schema() {
     });
     s.check(check_auto_device);
     s.check(check_layers);
+    s.check(check_cells);
     s.check(check_size);
     return s;
   }();
@@ -210,13 +234,23 @@ config::Document with_forms(const config::Document& document, config::Findings& 
   return document.with_root(std::move(root));
 }
 
+// A file that an argument names is searched from the current folder.
+config::Document with_cell_files(const config::Document& document) {
+  config::Value root = document.root();
+  if (config::Member* cell = config::find_member(root, "cell"))
+    for (config::Value& one : cell->value.items)
+      if (is_cell_file(one.text) && one.place.argument == 0)
+        one.text = (std::filesystem::path(one.place.source).parent_path() / one.text).string();
+  return document.with_root(std::move(root));
+}
+
 }  // namespace
 
 BenchSettings read_bench_settings(const config::Document& document, config::Findings& findings) {
   if (const config::Member* sweep = config::find_member(document.root(), config::kSweepKey))
     findings.add(sweep->key_place, "unknown key 'sweep': here every key takes a list, such as hidden_size: [256, 512]");
   // with_lists removes the sweep.
-  return config::read(with_forms(with_lists(document), findings), BenchSettings::schema(), findings);
+  return config::read(with_cell_files(with_forms(with_lists(document), findings)), BenchSettings::schema(), findings);
 }
 
 }  // namespace rnnlab

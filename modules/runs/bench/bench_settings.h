@@ -26,7 +26,7 @@ struct BenchSettings {
   std::vector<std::string> device = {"auto"};
   std::vector<BenchMode> mode = {BenchMode::kEager};
   std::vector<Precision> precision = {Precision::kFp32};
-  std::vector<Cell> cell = {Cell::kLstm};
+  std::vector<std::string> cell = {"lstm"};  // names of the list, or files of equations
   std::vector<CudnnAlgorithm> cudnn_algorithm = {CudnnAlgorithm::kAuto};
   std::vector<PersistentForm> persistent_form = {PersistentForm::kAll};
   std::vector<int64_t> hidden_size = {512};
@@ -57,7 +57,8 @@ std::vector<std::string> arguments_of(const BenchSettings& settings);
 // Returns the layers that are timed at each point of the grid: persistent once for each of its forms.
 std::vector<LayerChoice> timed_layers(const BenchSettings& settings);
 
-// Returns the settings of the document; errors are added to `findings`.
+// Returns the settings of the document; errors are added to `findings`. A file of a cell is searched from the folder of
+// the file that names it. Throws UserError kUsage with all mistakes of such a file.
 BenchSettings read_bench_settings(const config::Document& document, config::Findings& findings);
 
 // ---- the points of the grid (bench_case.cpp) ----
@@ -70,12 +71,22 @@ struct BenchCase {
   RecurrentOptions options;
   int64_t batch_size = 1;
   int64_t num_steps = 1;
+  std::string own_cell = {};  // the name of a cell of a file in rows; "" for a cell of the list
 };
+
+// A cell by its name or by the file of its equations.
+struct BenchCell {
+  Cell cell = Cell::kLstm;
+  std::string name;  // in rows: "lstm", or "mgu 1b2c3d4e" with the first digits of the program's hash
+};
+// Throws UserError kUsage with all mistakes of the file.
+BenchCell bench_cell(const std::string& name_or_file);
 
 // Returns the numbers of values of the keys of the grid, in their order.
 std::vector<size_t> grid_sizes(const BenchSettings& settings);
 
-// Returns every combination, device slowest and num_layers fastest, in the order of the settings' keys.
+// Returns every combination, device slowest and num_layers fastest, in the order of the settings' keys. Reads the files
+// of cells.
 std::vector<BenchCase> expand_grid(const BenchSettings& settings);
 
 // ---- lower bounds of one pass ----

@@ -143,7 +143,9 @@ RunFacts environment_of(const RunRecord& run, const std::string& name) {
 }
 
 RunFacts settings_of(const RunRecord& run, const std::string& name) {
-  return {.run = name, .values = {run.config.begin(), run.config.end()}};
+  Facts values(run.config.begin(), run.config.end());
+  values.insert(values.end(), run.own_cell.begin(), run.own_cell.end());
+  return {.run = name, .values = std::move(values)};
 }
 
 TextTable shared_facts(const std::vector<RunFacts>& runs, const std::string& what) {

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <type_traits>
 #include <vector>
 
 #include "layers/device/gpu_device.h"
@@ -130,23 +129,15 @@ EpochRow EpochProgress::training_row(const Objective& objective) const {
 namespace {
 
 void put_metrics(const MetricValues& metrics, const std::string& part, EpochRow& row) {
-  for (const auto& [name, value] : metrics) {
-    const EpochColumn* const column = find_column(part + name);
-    if (column != nullptr && !column->member) row.metrics[column->name] = value;
-  }
+  for (const auto& [name, value] : metrics)
+    if (const EpochColumn* const column = find_column(part + name)) put_number(row, *column, value);
 }
 
 }  // namespace
 
-void put_training_metrics(const MetricValues& metrics, EpochRow& row) {
-  row.train_loss = metrics.at("loss");
-  put_metrics(metrics, "train_", row);
-}
+void put_training_metrics(const MetricValues& metrics, EpochRow& row) { put_metrics(metrics, "train_", row); }
 
-void put_validation_metrics(const MetricValues& metrics, EpochRow& row) {
-  row.valid_loss = metrics.at("loss");
-  put_metrics(metrics, "valid_", row);
-}
+void put_validation_metrics(const MetricValues& metrics, EpochRow& row) { put_metrics(metrics, "valid_", row); }
 
 void put_validation_metrics(const MetricResults& results, EpochRow& row) {
   for (const auto& [name, result] : results) {
@@ -157,55 +148,28 @@ void put_validation_metrics(const MetricResults& results, EpochRow& row) {
 
 namespace {
 
-// Each process measures these values for itself, and those of the slowest count.
-constexpr EpochMember kOfSlowest[] = {
-    &EpochRow::train_seconds,   &EpochRow::data_seconds,      &EpochRow::samples_per_second,
-    &EpochRow::device_seconds,  &EpochRow::cpu_seconds,       &EpochRow::boot_seconds,
-    &EpochRow::steal_seconds,   &EpochRow::throttled_seconds, &EpochRow::voluntary_switches,
-    &EpochRow::forced_switches, &EpochRow::cpu_joules,        &EpochRow::exchange_seconds};
-
-// These values are combined over all ranks.
-constexpr EpochMember kOfAll[] = {&EpochRow::peak_memory_bytes, &EpochRow::gpu_joules};
-
-std::vector<EpochMember> measures() {
-  std::vector<EpochMember> all(std::begin(kOfSlowest), std::end(kOfSlowest));
-  all.insert(all.end(), std::begin(kOfAll), std::end(kOfAll));
-  return all;
+// Returns the columns for which the rows of all ranks are needed.
+std::vector<const EpochColumn*> combined_columns() {
+  std::vector<const EpochColumn*> columns;
+  for (const EpochColumn& column : epoch_columns())
+    if (column.over_ranks != OverRanks::kOwn) columns.push_back(&column);
+  return columns;
 }
 
-template <class T>
-double to_number(const T& value) {
-  return static_cast<double>(value);
-}
-
-template <class T>
-double to_number(const std::optional<T>& value) {
-  return value ? to_number(*value) : std::numeric_limits<double>::quiet_NaN();
-}
-
-template <class T>
-void from_number(double number, T& value) {
-  value = static_cast<T>(number);
-}
-
-template <class T>
-void from_number(double number, std::optional<T>& value) {
-  value.reset();
-  if (!std::isnan(number)) from_number(number, value.emplace());
-}
-
+// An absent value travels as NaN.
 at::Tensor numbers_of(const EpochRow& row) {
-  const std::vector<EpochMember> all = measures();
-  at::Tensor numbers = at::empty({std::ssize(all)}, at::kDouble);
+  const auto columns = combined_columns();
+  at::Tensor numbers = at::empty({std::ssize(columns)}, at::kDouble);
   double* values = numbers.mutable_data_ptr<double>();
-  for (const EpochMember& member : all) *values++ = std::visit([&](auto m) { return to_number(row.*m); }, member);
+  for (const EpochColumn* column : columns)
+    *values++ = number_in(row, *column).value_or(std::numeric_limits<double>::quiet_NaN());
   return numbers;
 }
 
 EpochRow row_of(const double* numbers) {
   EpochRow row;
-  for (const EpochMember& member : measures()) {
-    std::visit([&](auto m) { from_number(*numbers, row.*m); }, member);
+  for (const EpochColumn* column : combined_columns()) {
+    put_number(row, *column, std::isnan(*numbers) ? std::nullopt : std::optional(*numbers));
     ++numbers;
   }
   return row;
@@ -213,24 +177,36 @@ EpochRow row_of(const double* numbers) {
 
 double seconds_outside(const EpochRow& row) { return row.train_seconds - row.exchange_seconds.value_or(0); }
 
-void copy_measure(const EpochMember& member, const EpochRow& from, EpochRow& to) {
-  std::visit([&](auto m) { to.*m = from.*m; }, member);
-}
-
-std::optional<int64_t> largest_memory(std::span<const EpochRow> rows) {
-  std::optional<int64_t> largest;
-  for (const EpochRow& row : rows) largest = std::max(largest, row.peak_memory_bytes);
+std::optional<double> largest(std::span<const EpochRow> rows, const EpochColumn& column) {
+  std::optional<double> largest;
+  for (const EpochRow& row : rows) largest = std::max(largest, number_in(row, column));
   return largest;
 }
 
 // Returns nothing unless every rank has a value.
-std::optional<double> whole_energy(std::span<const EpochRow> rows) {
+std::optional<double> sum(std::span<const EpochRow> rows, const EpochColumn& column) {
   double sum = 0;
   for (const EpochRow& row : rows) {
-    if (!row.gpu_joules) return std::nullopt;
-    sum += *row.gpu_joules;
+    const auto number = number_in(row, column);
+    if (!number) return std::nullopt;
+    sum += *number;
   }
   return sum;
+}
+
+std::optional<double> combined(const EpochColumn& column, const EpochRow& own, const EpochRow& slowest,
+                               std::span<const EpochRow> rows) {
+  switch (column.over_ranks) {
+    case OverRanks::kOwn:
+      return number_in(own, column);
+    case OverRanks::kOfSlowest:
+      return number_in(slowest, column);
+    case OverRanks::kLargest:
+      return largest(rows, column);
+    case OverRanks::kSum:
+      return sum(rows, column);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -238,9 +214,7 @@ std::optional<double> whole_energy(std::span<const EpochRow> rows) {
 EpochRow combined_row(const EpochRow& own, std::span<const EpochRow> rows) {
   const auto [fastest, slowest] = std::ranges::minmax_element(rows, {}, seconds_outside);
   EpochRow row = own;
-  for (const EpochMember& member : kOfSlowest) copy_measure(member, *slowest, row);
-  row.peak_memory_bytes = largest_memory(rows);
-  row.gpu_joules = whole_energy(rows);
+  for (const EpochColumn* column : combined_columns()) put_number(row, *column, combined(*column, own, *slowest, rows));
   row.slowest_process_seconds = seconds_outside(*slowest);
   row.fastest_process_seconds = seconds_outside(*fastest);
   return row;

@@ -93,10 +93,9 @@ void put_validation_metrics(const MetricValues& metrics, EpochRow& row);
 void put_validation_metrics(const MetricResults& results, EpochRow& row);
 
 // Returns the row of an epoch that several processes trained. Losses and metrics are the same in all `rows`, one of
-// each rank; times differ. The result is `own` with the times of the slowest rank, the largest memory, the energy of
-// all GPUs, and the difference between the slowest and the fastest rank. A process waits for slower ones in the
-// exchange, so ranks are ordered by their time outside of the exchange. If a row lacks the time of the exchange, all of
-// train_seconds counts.
+// each rank; times differ. The result is `own` with what EpochColumn::over_ranks says of each column, and the times of
+// the slowest and of the fastest rank. A process waits for slower ones in the exchange, so ranks are ordered by their
+// time outside of the exchange. If a row lacks the time of the exchange, all of train_seconds counts.
 EpochRow combined_row(const EpochRow& own, std::span<const EpochRow> rows);
 
 // Gathers the rows of all ranks and returns combined_row() of them. All ranks must call this function.

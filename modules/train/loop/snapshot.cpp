@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <limits>
 
 #include "base/error.h"
@@ -18,21 +17,40 @@ namespace {
 // The largest count with which a run can be resumed; training adds to it without an overflow of int64_t.
 constexpr int64_t kMostSaved = std::numeric_limits<int64_t>::max() / 4;
 
-bool are_finite(const RunProgress& progress) {
-  const EpochTally& tally = progress.tally;
-  return std::ranges::all_of(
-      std::initializer_list<double>{tally.totals.loss_sum, tally.totals.weighted_loss_sum, tally.totals.metric_sum,
-                                    tally.gradient_norm_sum, tally.learning_rate, tally.seconds, tally.data_seconds,
-                                    progress.seconds, progress.last_loss.value_or(0.0),
-                                    progress.state.best_value.value_or(0.0)},
-      [](double value) { return std::isfinite(value); });
+// Returns whether each number of the record is fine, also those of records in it.
+template <HasFields Record, class IsFine>
+bool are_fine(const Record& record, IsFine is_fine) {
+  bool all = true;
+  record.visit_fields([&]<class T>(const std::string&, const T& member, int64_t) {
+    if constexpr (HasFields<T>)
+      all = are_fine(member, is_fine) && all;
+    else
+      all = is_fine(member) && all;
+  });
+  return all;
 }
+
+struct IsFinite {
+  bool operator()(double value) const { return std::isfinite(value); }
+  bool operator()(const std::optional<double>& value) const { return std::isfinite(value.value_or(0)); }
+  template <class T>
+  bool operator()(const T&) const {
+    return true;
+  }
+};
+
+struct IsCount {
+  bool operator()(int64_t count) const { return count >= 0 && count <= kMostSaved; }
+  template <class T>
+  bool operator()(const T&) const {
+    return true;
+  }
+};
 
 bool are_counts(const RunProgress& progress) {
   const EpochTally& tally = progress.tally;
-  return std::ranges::all_of(std::initializer_list<int64_t>{tally.totals.count, tally.skipped_steps, tally.samples},
-                             [](int64_t count) { return count >= 0 && count <= kMostSaved; }) &&
-         tally.seconds >= 0 && tally.data_seconds >= 0 && progress.seconds >= 0 && tally.skipped_steps <= tally.steps;
+  return are_fine(tally, IsCount{}) && tally.seconds >= 0 && tally.data_seconds >= 0 && progress.seconds >= 0 &&
+         tally.skipped_steps <= tally.steps;
 }
 
 // Returns the steps of whole epochs and of the present epoch; nothing if the whole epochs have more than kMostSaved.
@@ -47,7 +65,7 @@ std::optional<int64_t> steps_before(const RunProgress& progress, int64_t steps_p
 std::string invalid_reason(const RunProgress& progress, int64_t steps_per_epoch) {
   const TrainingState& state = progress.state;
   const int64_t steps = progress.tally.steps;
-  if (!are_finite(progress)) return "a number is not finite";
+  if (!are_fine(progress, IsFinite{})) return "a number is not finite";
   if (state.epoch < 1 || state.best_epoch < 0 || state.best_epoch > state.epoch)
     return fmt::format("epoch {}, but the best epoch is {}", state.epoch, state.best_epoch);
   if (state.target_epoch && (*state.target_epoch < 1 || *state.target_epoch > state.epoch))

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/system/temporary_folder.h"
 #include "golden.h"
 #include "runs/bench/bench_report.h"
 
@@ -19,9 +20,10 @@ struct ReadSettings {
   std::vector<std::string> findings, notes;
 };
 
-ReadSettings read_settings(const std::string& yaml, const std::vector<std::string>& arguments = {}) {
+ReadSettings read_settings(const std::string& yaml, const std::vector<std::string>& arguments = {},
+                           const std::string& source = "bench.yaml") {
   config::Findings findings;
-  auto document = config::Document::from_text(yaml, "bench.yaml", findings);
+  auto document = config::Document::from_text(yaml, source, findings);
   for (const std::string& argument : arguments) document.apply_override(argument, findings);
   BenchSettings settings = read_bench_settings(document, findings);
   return {settings, findings.lines(), findings.empty() ? findings.throw_if_any() : std::vector<std::string>()};
@@ -60,12 +62,33 @@ TEST(BenchSettings, AnArgumentIsCutAtItsCommas) {
   EXPECT_THAT(read.findings, IsEmpty());
   EXPECT_THAT(read.settings.hidden_size, ElementsAre(256, 512));
   EXPECT_THAT(read.settings.layer, ElementsAre(LayerKind::kNaive, LayerKind::kFused));
-  EXPECT_THAT(read.settings.cell, ElementsAre(Cell::kGru));
+  EXPECT_THAT(read.settings.cell, ElementsAre("gru"));
 }
 
 TEST(BenchSettings, EveryMistakeIsNamedWithItsPlace) {
   const auto read = read_settings("hiden_size: 128\nbatch_size: [32, many]\n", {"num_steps=1,0", "repeats=3,4"});
   expect_golden(read.findings);
+}
+
+TEST(BenchSettings, ACellIsANameOrAFile) {
+  const testing::TemporaryFolder folder;
+  const std::string file = (folder.path() / "leaky.yaml").string();
+  testing::write_text(file, "gates: [n]\nstates: [h]\nequations: h = 0.5 * h + tanh(n)\n");
+  const auto read = read_settings("cell: [lstm, leaky.yaml]\n", {}, (folder.path() / "bench.yaml").string());
+  EXPECT_THAT(read.findings, IsEmpty());
+  EXPECT_THAT(read.settings.cell, ElementsAre("lstm", file)) << "beside the file that names it";
+  EXPECT_THAT(bench_cell(file).name, ::testing::MatchesRegex("leaky [0-9a-f]{8}"));
+  EXPECT_THAT(read_settings("{}", arguments_of(read.settings)).settings.cell, ElementsAre("lstm", file));
+  testing::write_text(folder.path() / "rnn.yaml", "gates: [n]\nstates: [h]\nequations: h = tanh(n)\n");
+  EXPECT_EQ(bench_cell((folder.path() / "rnn.yaml").string()).name, "rnn_tanh") << "it has its equations";
+}
+
+TEST(BenchSettings, ACellHasOneRow) {
+  const testing::TemporaryFolder folder;
+  testing::write_text(folder.path() / "rnn.yaml", "gates: [n]\nstates: [h]\nequations: h = tanh(n)\n");
+  const std::string bench = (folder.path() / "bench.yaml").string();
+  expect_golden(read_settings("cell: [rnn_tanh, rnn.yaml]\n", {}, bench).findings);
+  expect_golden(read_settings("cell: [lstn, mgu]\n", {}, bench).findings);
 }
 
 std::vector<std::string> layers_of(const BenchSettings& settings) {
@@ -162,7 +185,7 @@ TEST(BenchCase, EveryKeyOfTheGridArrives) {
   settings.device = {"cuda:1"};
   settings.mode = {BenchMode::kEager, BenchMode::kGraph};
   settings.precision = {Precision::kTf32, Precision::kBf16};
-  settings.cell = {Cell::kGru};
+  settings.cell = {"gru"};
   settings.cudnn_algorithm = {CudnnAlgorithm::kAuto, CudnnAlgorithm::kPersistStatic};
   settings.input_size = 28;
   settings.bidirectional = true;
@@ -172,7 +195,7 @@ TEST(BenchCase, EveryKeyOfTheGridArrives) {
 TEST(BenchCase, NamesTheHeads) {
   BenchSettings settings;
   settings.device = {"cpu"};
-  settings.cell = {Cell::kSlstm};
+  settings.cell = {"slstm"};
   settings.heads = 4;
   expect_golden(texts(settings));
 }
