@@ -120,8 +120,8 @@ struct LayerInfo {
   // `cells`, and no cell of a user's own.
   std::string (*why_not)(const CellProgram& program) = nullptr;
 
-  // Returns why it does not compute layers of this size, in this precision, on this GPU, as far as they are known. Null
-  // if it computes all sizes.
+  // Returns why it does not compute layers of this size and cell, in this precision, on this GPU, as far as they are
+  // known. Null if it computes all.
   std::optional<Refusal> (*size_limit)(const RecurrentOptions& options, const LayerWork& work) = nullptr;
 
   // Returns whether its results are less precise than those of other layers, so that users must ask for it. Null if

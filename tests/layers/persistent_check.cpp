@@ -170,8 +170,8 @@ TensorFloat32::~TensorFloat32() { at::globalContext().setAllowTF32CuBLAS(false);
 
 double largest_error(const LayerShape& shape, const NumberClass& numbers, uint64_t seed) {
   at::manual_seed(seed);
-  const LayerKind reference =
-      has_cell(LayerKind::kHoisted, shape.options.cell) ? LayerKind::kHoisted : LayerKind::kNaive;
+  const bool can_hoist = !why_unsupported(LayerKind::kHoisted, {.options = shape.options});
+  const LayerKind reference = can_hoist ? LayerKind::kHoisted : LayerKind::kNaive;
   const auto exact = make_layer(reference, shape.options);
   exact->to(at::kCUDA, at::kDouble);
   draw_weights(*exact, numbers.type);

@@ -47,7 +47,8 @@ inline constinit CudaFunction<GpuProperties(c10::Device)> properties_of_gpu;
 // Returns whether this build has code of its own kernels for the current GPU.
 inline constinit CudaFunction<bool()> has_own_code;
 
-// Returns why the kernels of `layer: persistent` cannot be compiled or loaded, as one sentence; nothing if they can.
+// Returns why kernels that are compiled when they are first used, as those of `layer: persistent`, cannot be compiled
+// or loaded, as one sentence; nothing if they can.
 inline constinit CudaFunction<std::optional<std::string>()> why_no_persistent_kernels;
 
 // Returns notes for the user about kernels that were compiled since the last call, and the folder that stores them.

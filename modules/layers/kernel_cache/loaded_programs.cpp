@@ -30,11 +30,16 @@ class LoadedPrograms {
   const std::vector<cudaKernel_t>& get(const KernelProgram& program) {
     const std::lock_guard lock(mutex_);
     auto& kernels = loaded_[program.architecture + " " + program.names.front() + " " + program.source];
-    if (kernels.empty()) kernels = load(supply.get(program));
+    if (kernels.empty()) kernels = load(supply_.get(program));
     return kernels;
   }
 
-  KernelProvider supply = make_kernel_provider();
+  // Calls use(provider) while no other thread uses it.
+  template <class Use>
+  auto with_supply(const Use& use) {
+    const std::lock_guard lock(mutex_);
+    return use(supply_);
+  }
 
  private:
   // Libraries stay as long as the process: a kernel may be running when it ends.
@@ -54,6 +59,7 @@ class LoadedPrograms {
   }
 
   std::mutex mutex_;
+  KernelProvider supply_ = make_kernel_provider();
   std::map<std::string, std::vector<cudaKernel_t>> loaded_;  // by architecture, first name and source
 };
 
@@ -63,6 +69,12 @@ const std::vector<cudaKernel_t>& loaded_kernels(const KernelProgram& program) {
   return LoadedPrograms::instance().get(program);
 }
 
-KernelProvider& kernel_supply() { return LoadedPrograms::instance().supply; }
+std::optional<std::string> kernels_unavailable_reason() {
+  return LoadedPrograms::instance().with_supply([](KernelProvider& supply) { return supply.unavailable_reason(); });
+}
+
+std::vector<std::string> notes_on_loaded_kernels() {
+  return LoadedPrograms::instance().with_supply([](KernelProvider& supply) { return supply.take_notes(); });
+}
 
 }  // namespace rnnlab

@@ -5,20 +5,23 @@
 
 #include <cuda_runtime.h>
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "layers/kernel_cache/nvrtc.h"
 
 namespace rnnlab {
 
-class KernelProvider;
-
 // Returns the kernels of a program in the order of its names, which stay as long as the process. Several threads may
 // call it. Throws as compile(); std::runtime_error if CUDA cannot load them; InvariantError if they would be loaded
 // while a CUDA graph is captured on the current stream: the steps before the capture must load all kernels.
 const std::vector<cudaKernel_t>& loaded_kernels(const KernelProgram& program);
 
-// Returns the source of compiled kernels. It is not thread-safe.
-KernelProvider& kernel_supply();
+// Returns why no kernel is available, as one sentence; nothing if kernels are available.
+std::optional<std::string> kernels_unavailable_reason();
+
+// Returns notes for the user about kernels that were compiled since the last call (KernelProvider).
+std::vector<std::string> notes_on_loaded_kernels();
 
 }  // namespace rnnlab

@@ -116,7 +116,7 @@ const Library& usable_library() {
 
 void check(Result result, const char* what) {
   if (result != kSuccess)
-    throw_error(ExitCode::kDevice, "NVRTC: {} failed: {}; use layer: cudnn", what, library().name_of(result));
+    throw_error(ExitCode::kDevice, "NVRTC: {} failed: {}; use layer: naive or cudnn", what, library().name_of(result));
 }
 
 class Compilation {
@@ -162,7 +162,7 @@ class Compilation {
     options.push_back(architecture.c_str());
     const Result result = nvrtc_.compile(it_, static_cast<int>(options.size()), options.data());
     if (result == kCompilationFailed)
-      throw_error(ExitCode::kDevice, "a kernel does not compile for {}; use layer: cudnn, and report this: {}",
+      throw_error(ExitCode::kDevice, "a kernel does not compile for {}; use layer: naive or cudnn, and report this: {}",
                   program_.architecture, for_display(text_of(nvrtc_.log_size, nvrtc_.log)));
     check(result, "nvrtcCompileProgram");
   }
@@ -190,7 +190,7 @@ void require_known(const std::string& architecture) {
   std::vector<int> known(static_cast<size_t>(count));
   check(nvrtc.supported(known.data()), "nvrtcGetSupportedArchs");
   if (std::ranges::find(known, number_of(architecture)) == known.end())
-    throw_error(ExitCode::kDevice, "NVRTC {} does not know this GPU's architecture, {}; use layer: cudnn",
+    throw_error(ExitCode::kDevice, "NVRTC {} does not know this GPU's architecture, {}; use layer: naive or cudnn",
                 nvrtc_version(), architecture);
 }
 

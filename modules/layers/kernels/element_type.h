@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defines nonlinearities and number types, which kernels and their callers share, and how kernels load and store
-// numbers of these types. Sums and cell states have the accumulation type: float32 for the 16-bit types, otherwise the
-// type itself.
+// Defines number types, which kernels and their callers share, the nonlinearities of persistent plain cells, and how
+// kernels load and store numbers of these types. Sums and cell states have the accumulation type: float32 for the
+// 16-bit types, otherwise the type itself.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ RNNLAB_HOST_DEVICE void store(void* data, int64_t index, Accumulation<T> value) 
   static_cast<T*>(data)[index] = static_cast<T>(value);
 }
 
-#ifndef __CUDACC_RTC__  // NVRTC, which compiles the persistent kernels, rejects functions for the host
+#ifndef __CUDACC_RTC__  // NVRTC, which compiles kernels when they are first used, rejects functions for the host
 // Calls `work` with a value of the C++ type; the 16-bit types are the caller's.
 template <class Float16, class Bfloat16, class Work>
 void with_element_type(ElementType type, const Work& work) {

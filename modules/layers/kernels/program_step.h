@@ -69,6 +69,8 @@ struct StepColumns {
   int64_t carried = 0;            // states whose gradient before a step is not only that of products
   int64_t vectors = 0;            // learned numbers of a unit
   bool has_hidden_bias = true;    // whether the hidden state's products have biases
+
+  bool operator==(const StepColumns&) const = default;
 };
 
 // The products of a step and their biases. `below` requires a stride.
@@ -129,6 +131,10 @@ inline constexpr size_t kLayersAtOnce = 8;
 // Returns the place of the program with this hash (CellProgram::hash) among the compiled programs, or kInterpreted.
 int compiled_program(std::string_view hash);
 
+// Likewise, but kInterpreted too if the compiled program has other columns, as an equal program may have that is
+// written otherwise.
+int compiled_program(std::string_view hash, const StepColumns& columns);
+
 // Run the rows `first` to `last` - 1 of the batch on the CPU; callers divide rows among threads.
 struct Rows {
   int64_t first = 0;
@@ -137,7 +143,7 @@ struct Rows {
 void run(const ProgramStep& work, Rows rows);
 
 // Queue the work on `stream` of a GPU. A program that the build has not compiled is compiled from its text at its first
-// step (own_step.h). Throw std::runtime_error with CUDA's message and a next step if the launch fails.
+// step (jit_step.h). Throw std::runtime_error with CUDA's message and a next step if the launch fails.
 void run(const ProgramStep& work, CUstream_st* stream);
 
 // Run the same step of several layers on a diagonal by one kernel: at most kLayersAtOnce layers with equal step, pass

@@ -67,6 +67,13 @@ int compiled_program(std::string_view hash) {
   return kInterpreted;
 }
 
+int compiled_program(std::string_view hash, const StepColumns& columns) {
+  bool is_equal = false;
+  const int found = compiled_program(hash);
+  with_compiled_program(found, [&](auto program) { is_equal = decltype(program)::kColumns == columns; });
+  return is_equal ? found : kInterpreted;
+}
+
 // Uses vector instructions if the processor and the type support them.
 void run(const ProgramStep& work, Rows rows) {
   const Part part = {{rows.first, rows.last}, {0, work.step.hidden_size}};

@@ -5,9 +5,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "layers/kernels/jit_step.h"
 #include "layers/kernels/launch.h"
 #include "layers/kernels/own_code.h"
-#include "layers/kernels/own_step.h"
 #include "layers/kernels/step_kernel.h"
 
 namespace rnnlab::kernels {
@@ -37,7 +37,7 @@ void start(std::span<const ProgramStep> works, cudaStream_t stream) {
 
 void start_own(const ProgramStep& work, cudaStream_t stream) {
   void* arguments[] = {const_cast<ProgramStep*>(&work)};
-  cudaLaunchKernel(reinterpret_cast<const void*>(own_step_kernel(work, /*has_layers=*/false)), grid_of(work.step, 1),
+  cudaLaunchKernel(reinterpret_cast<const void*>(jit_step_kernel(work, /*has_layers=*/false)), grid_of(work.step, 1),
                    kThreadsOfStep, arguments, 0, stream);
 }
 
@@ -45,7 +45,7 @@ void start_own(std::span<const ProgramStep> works, cudaStream_t stream) {
   LayersOfStep layers;
   std::copy(works.begin(), works.end(), layers.works);
   void* arguments[] = {&layers};
-  cudaLaunchKernel(reinterpret_cast<const void*>(own_step_kernel(works.front(), /*has_layers=*/true)),
+  cudaLaunchKernel(reinterpret_cast<const void*>(jit_step_kernel(works.front(), /*has_layers=*/true)),
                    grid_of(works.front().step, works.size()), kThreadsOfStep, arguments, 0, stream);
 }
 

@@ -169,8 +169,9 @@ void run_units(Units units) {
     Program::backward(units);
 }
 
+// Flattened, so that nothing of the units is in memory: a plain cell has few operations beside it.
 template <class Program, StepPass kPass, class Lanes, class T, class Acc>
-void run_compiled(const ProgramStep& work, const Sums& sums, const Part& part) {
+__attribute__((flatten)) void run_compiled(const ProgramStep& work, const Sums& sums, const Part& part) {
   constexpr int64_t kWidth = Lanes::kWidth;
   for (int64_t row = part.rows.first; row < part.rows.last; ++row) {
     int64_t unit = part.units.first;

@@ -298,9 +298,9 @@ bool has_persistent_clusters() {
 
 std::string fingerprint_of_persistent_kernels() { return key_of({{}, persistent::kernel_sources(), {}, {}}); }
 
-std::optional<std::string> persistent_kernels_refusal() { return kernel_supply().unavailable_reason(); }
+std::optional<std::string> persistent_kernels_refusal() { return kernels_unavailable_reason(); }
 
-std::vector<std::string> take_persistent_notes() { return kernel_supply().take_notes(); }
+std::vector<std::string> take_persistent_notes() { return notes_on_loaded_kernels(); }
 
 bool has_pair(const PersistentSequence& sequence) {
   return persistent::has_pair(sequence, persistent::current_gpu().runs);

@@ -4,6 +4,9 @@
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
+
+#include "base/error.h"
 #include "layers/cuda_functions.h"
 #include "layers/device/gpu_support.h"
 #include "layers/device/number_types.h"
@@ -102,8 +105,11 @@ RecurrentResult PersistentStack::run_pass(const Loop& loop, const at::Tensor& ro
   UnrolledInput input = input_of(loop, type, rows, initial, parameters_of);
   for (at::Tensor* state : {&input.hidden, &input.cell})
     if (!state->defined()) *state = at::empty({0}, rows.options().requires_grad(false));
-  PersistentSpec spec = {{options().cell, options().activation, loop.order, type, weights().front().scalar_type(),
-                          &step_code_of(program_of(options()))}};
+  PersistentSpec spec = {
+      {options().cell, options().activation, loop.order, type, weights().front().scalar_type(), &code()}};
+  const kernels::StepColumns& columns = code().columns;
+  RNNLAB_INVARIANT(std::max<int64_t>(0, columns.kept - columns.input) == (spec.has_two_sides() ? 1 : 0),
+                   "the kernels of a GRU alone have a value beside the gates");
   spec.kernels = options().persistent_form;
   spec.num_layers = loop.num_layers;
   if (is_training()) spec.dropout = options().dropout;

@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the instructions of a program (step_code.h) as C++, which runs in place of the interpreter: on CPUs, where the
-// build compiles the cells of the list, and on GPUs.
+// Prints the instructions of a program as C++, which runs in place of the interpreter: on CPUs, where the build
+// compiles the cells of the list, and on GPUs.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
-#include "layers/program/step_code.h"
+#include "layers/kernels/program_step.h"
 
 namespace rnnlab {
 
+// The instructions of a program, and what kernels know of it when they are compiled.
+struct StepInstructions {
+  std::span<const kernels::TileInstruction> forward, backward;
+  kernels::StepColumns columns;
+  bool has_sides_apart = false;
+};
+
 // Returns a struct with kColumns, kHasSidesApart, and the functions forward(units) and backward(units), for the Units
 // of kernels/step_units.h. It contains no names of the equations, and its numbers do not depend on the locale.
-std::string printed_step(const StepCode& code, std::string_view name);
+std::string printed_step(const StepInstructions& code, std::string_view name);
 
 }  // namespace rnnlab

@@ -212,6 +212,7 @@ void set_places(StepCode& code, const CellProgram& program, const ReverseProgram
 // Returns nothing if the program needs more tiles than kernels have.
 std::optional<StepCode> compile(const CellProgram& program) {
   const ReverseProgram reverse = reverse_of(program);
+  if (reverse.kept.size() >= kNoColumn) return std::nullopt;
   const GateColumns gates(program);
   StepCode code;
   code.columns = {.input = program.num_input_gates(),
@@ -226,7 +227,7 @@ std::optional<StepCode> compile(const CellProgram& program) {
   if (!forward || !backward) return std::nullopt;
   code.forward = *std::move(forward);
   code.backward = *std::move(backward);
-  code.text = printed_step(code, "OwnProgram");
+  code.text = code.printed("JitProgram");
   return code;
 }
 
@@ -242,6 +243,10 @@ const StepCode* find_code(const CellProgram& program) {
 }
 
 }  // namespace
+
+std::string StepCode::printed(std::string_view name) const {
+  return printed_step({forward, backward, columns, has_sides_apart}, name);
+}
 
 int64_t StepCode::num_sums() const {
   return std::max(columns.input, static_cast<int64_t>(std::ranges::max(hidden_places)) + 1);

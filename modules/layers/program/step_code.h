@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles a program and its reverse program to the instructions that kernels interpret (kernels/program_step.h).
-// Tiles are given to values as long as these are needed.
+// Compiles a program and its reverse program to instructions (kernels/program_step.h), which kernels interpret, or
+// which are printed as C++ and compiled. Tiles are given to values as long as these are needed.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "layers/kernels/program_step.h"
@@ -26,12 +27,15 @@ struct StepCode {
   // By state: its column among the carried gradients, or kNoColumn.
   std::vector<uint8_t> carry_columns;
 
-  std::string text;  // as C++ for GPUs: print_step.h, with the name OwnProgram
+  std::string text;  // printed("JitProgram"), which GPUs compile
 
   int64_t num_sums() const;
+
+  // Returns the code as a C++ struct (print_step.h).
+  std::string printed(std::string_view name) const;
 };
 
-// Returns why kernels do not run the program: "it has learned vectors"; "" if they do.
+// Returns why kernels do not run the program: "no gate reads the input"; "" if they do.
 std::string why_no_step_code(const CellProgram& program);
 
 // Returns the code of a program that has some. It is made once for a program and lives forever.

@@ -22,12 +22,18 @@ void sum_rows(at::Tensor& out, const at::Tensor& matrix) {
 void sum_recurrent_bias(const StepCode& code, const at::Tensor& recurrent_side, WeightGradients& weights) {
   const auto& equal = code.equal_input_columns;
   const int64_t size = recurrent_side.size(1) / std::ssize(equal);
-  for (int64_t column = 0; column < std::ssize(equal); ++column) {
-    at::Tensor sum = weights.bias_hh.narrow(0, column * size, size);
-    if (const auto same = equal[static_cast<size_t>(column)]; same != kernels::kNoColumn)
-      sum.copy_(weights.bias_ih.narrow(0, same * size, size));
+  const auto is_next = [&](size_t before, size_t column) {
+    const bool has_sum = equal[column] == kernels::kNoColumn;
+    return has_sum ? equal[before] == kernels::kNoColumn : equal[column] == equal[before] + 1;
+  };
+  for (size_t first = 0, last = 0; first < equal.size(); first = last) {
+    for (last = first + 1; last < equal.size() && is_next(last - 1, last);) ++last;
+    const auto begin = static_cast<int64_t>(first) * size, length = static_cast<int64_t>(last - first) * size;
+    at::Tensor sum = weights.bias_hh.narrow(0, begin, length);
+    if (equal[first] == kernels::kNoColumn)
+      sum_rows(sum, recurrent_side.narrow(1, begin, length));
     else
-      sum_rows(sum, recurrent_side.narrow(1, column * size, size));
+      sum.copy_(weights.bias_ih.narrow(0, equal[first] * size, length));
   }
 }
 

@@ -122,8 +122,8 @@ PassGradients run_backward_pass(const UnrolledSpec& spec, const std::vector<Laye
 // step d. Here all layers on a diagonal d share one batched product and one point-wise kernel, because a GPU takes
 // longer to start kernels of this size than to run them. One product multiplies the hidden state that a layer has just
 // computed by the layer's recurrent weights and by the input weights of the layer above. The backward pass multiplies
-// the gradients of the gates in the same way. They support LSTM and plain cells, the forward direction, and no dropout
-// between layers.
+// the gradients of the gates in the same way. They support cells whose gates are read as sums of both sides,
+// the forward direction, and no dropout between layers.
 
 bool can_run_diagonal(const UnrolledSpec& spec, size_t num_layers, const std::vector<at::Tensor>& masks);
 

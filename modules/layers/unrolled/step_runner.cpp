@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/error.h"
 #include "layers/device/number_types.h"
 #include "layers/device/run_kernels.h"
 

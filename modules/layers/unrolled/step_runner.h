@@ -27,7 +27,7 @@ struct LayerGradients {
 enum class NextStep { kExists, kMissing };  // whether `from_next_step` counts
 
 // Computes step t, a position in the sequence. The trace must have the products of the inputs and the state before the
-// step. The activated gates replace the products, and the state after the step is written. `recurrent`: (B, G * H),
+// step. The kept values replace the products, and the state after the step is written. `recurrent`: (B, G * H),
 // W_hh h of step t.
 void run_forward_step(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& recurrent, int64_t t);
 

@@ -32,7 +32,7 @@ struct UnrolledVariant {
 // Returns the type of sums and cell states: float32 for types with 16 bits.
 inline at::ScalarType accumulation_type(at::ScalarType type) { return type == at::kDouble ? at::kDouble : at::kFloat; }
 
-// T steps, B sequences, I inputs, H hidden units, G gates (num_gates). "acc" marks the accumulation type.
+// T steps, B sequences, I inputs, H hidden units, G gates. "acc" marks the accumulation type.
 struct LayerTrace {
   DirectionWeights weights;  // in the type of the states
   at::Tensor input;          // (T, B, I)

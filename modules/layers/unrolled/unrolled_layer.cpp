@@ -99,7 +99,7 @@ UnrolledInput LayersInBlocks::input_of(const Loop& loop, at::ScalarType type, co
   for (const at::Tensor& state : initial.inner) inner.push_back(states_of(state, accumulation_type(type)));
   if (!inner.empty()) input.cell = inner.size() == 1 ? inner[0] : at::cat(inner, 2);
   for (int64_t index = first + offset; index < first + size; index += num_directions)
-    input.layers.push_back(weights_at(program_of(options()), weights(), static_cast<size_t>(index)));
+    input.layers.push_back(weights_at(program_, weights(), static_cast<size_t>(index)));
   return input;
 }
 
@@ -123,13 +123,13 @@ RecurrentResult UnrolledLayer::run_loop(const Loop& loop, const at::Tensor& sequ
   UnrolledInput input = input_of(loop, sequence.scalar_type(), sequence, initial, direction_weights);
   input.masks = dropout_masks(loop.num_layers, sequence);
   const UnrolledSpec spec = {{options().cell, options().activation, loop.order, sequence.scalar_type(),
-                              input.layers.front().weight_ih.scalar_type(), &code_},
+                              input.layers.front().weight_ih.scalar_type(), &code()},
                              variant_,
-                             program_};
+                             compiled_};
   const UnrolledResult result = run_unrolled(spec, input);
   RecurrentState final = {last_states(result.hidden, lengths, loop.order)};
   if (!result.cell.empty())
-    final.inner = last_states(result.cell, lengths, loop.order).chunk(code_.columns.inner, /*dim=*/2);
+    final.inner = last_states(result.cell, lengths, loop.order).chunk(code().columns.inner, /*dim=*/2);
   return result_of(result.hidden.back(), std::move(final), initial);
 }
 

@@ -44,9 +44,13 @@ class SequenceEnds {
 // Runs the layers of a stack in blocks, which are all layers or one layer after another, in one direction or both.
 class LayersInBlocks : public RecurrentLayer {
  public:
-  explicit LayersInBlocks(const RecurrentOptions& options) : RecurrentLayer(options) {}
+  explicit LayersInBlocks(const RecurrentOptions& options)
+      : RecurrentLayer(options), program_(program_of(options)), code_(step_code_of(program_)) {}
 
  protected:
+  const CellProgram& program() const { return program_; }
+  const StepCode& code() const { return code_; }
+
   // A block whose weights and states are those of `direction`, and which reads its sequence in `order`: forward, if the
   // sequence is a reversed copy.
   struct Loop {
@@ -76,6 +80,9 @@ class LayersInBlocks : public RecurrentLayer {
   RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) override;
   RecurrentResult run_block(Loop loop, const at::Tensor& sequence, const RecurrentState& initial,
                             const SequenceEnds& lengths);
+
+  const CellProgram& program_;
+  const StepCode& code_;
 };
 
 class UnrolledLayer : public LayersInBlocks {
@@ -84,8 +91,7 @@ class UnrolledLayer : public LayersInBlocks {
   UnrolledLayer(const UnrolledVariant& variant, const RecurrentOptions& options)
       : LayersInBlocks(options),
         variant_(variant),
-        code_(step_code_of(program_of(options))),
-        program_(kernels::compiled_program(program_of(options).hash)) {}
+        compiled_(kernels::compiled_program(program().hash, code().columns)) {}
 
   LayerKind kind() const override { return variant_.kind; }
 
@@ -96,8 +102,7 @@ class UnrolledLayer : public LayersInBlocks {
   std::vector<at::Tensor> dropout_masks(int64_t num_layers, const at::Tensor& sequence) const;
 
   UnrolledVariant variant_;
-  const StepCode& code_;
-  int program_;
+  int compiled_;  // the number of the program, if the build has compiled it
 };
 
 // The variants in the order of Appleyard, Kocisky and Blunsom 2016 (arXiv 1604.01946). Each adds one optimisation to

@@ -2,6 +2,9 @@
 // The records of the unrolled layers. None has a product that waits for another, as with reset_gate: before, because
 // the products of a step are one. `wavefront` and `diagonal` are not bidirectional, because a layer waits for the whole
 // reverse sequence of the layer below, so that there is no diagonal.
+#include <fmt/format.h>
+
+#include "layers/kernel_cache/nvrtc.h"
 #include "layers/unrolled/unrolled_layer.h"
 
 namespace rnnlab {
@@ -15,6 +18,16 @@ constexpr UnrolledVariant kBlockedVariant = {.kind = LayerKind::kBlocked,
 
 using enum RecurrentOption;
 
+// A GPU runs programs that the build has not compiled by kernels that NVRTC compiles.
+std::optional<Refusal> refusal_without_nvrtc(const RecurrentOptions& options, const LayerWork& work) {
+  if (!work.gpu || kernels::compiled_program(program_of(options).hash) != kernels::kInterpreted) return std::nullopt;
+  const auto reason = nvrtc_unavailable_reason();
+  if (!reason) return std::nullopt;
+  return Refusal{fmt::format("compiles its kernels for cell: {}, and cannot: {}; or use layer: naive",
+                             cell_name(options.cell), *reason),
+                 {"layer", "model.cell", "device"}};
+}
+
 LayerInfo step_on_both(std::string_view description, int speed_rank, decltype(LayerInfo::make) make) {
   return {.description = description,
           .options = {kNumLayers, kBidirectional, kDropout},
@@ -23,7 +36,8 @@ LayerInfo step_on_both(std::string_view description, int speed_rank, decltype(La
           .speed_rank = speed_rank,
           .is_optimisation_step = true,
           .make = make,
-          .why_not = why_no_step_code};
+          .why_not = why_no_step_code,
+          .size_limit = refusal_without_nvrtc};
 }
 
 constexpr std::string_view kNeedsStreams = "needs CUDA streams; on a CPU use layer: blocked";
@@ -86,7 +100,8 @@ const LayerInfo& wavefront_layer_info() {
       .speed_rank = 7,
       .is_optimisation_step = true,
       .make = make_unrolled<kWavefrontVariant>,
-      .why_not = why_no_step_code};
+      .why_not = why_no_step_code,
+      .size_limit = refusal_without_nvrtc};
   return info;
 }
 
@@ -102,11 +117,13 @@ const LayerInfo& diagonal_layer_info() {
       .speed_rank = 8,
       .is_optimisation_step = true,
       .make = make_unrolled<kDiagonalVariant>,
-      .why_not = [](const CellProgram& program) {
-        std::string reason = why_no_step_code(program);
-        if (!reason.empty() || !step_code_of(program).has_sides_apart) return reason;
-        return std::string("the gradients of a gate's two sides differ");
-      }};
+      .why_not =
+          [](const CellProgram& program) {
+            std::string reason = why_no_step_code(program);
+            if (!reason.empty() || !step_code_of(program).has_sides_apart) return reason;
+            return std::string("the gradients of a gate's two sides differ");
+          },
+      .size_limit = refusal_without_nvrtc};
   return info;
 }
 

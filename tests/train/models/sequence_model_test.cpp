@@ -224,7 +224,7 @@ TEST(SequenceModel, BidirectionalLastJoinsTheFinalStatesOfBothDirections) {
   EXPECT_TRUE(at::allclose(model->forward(batch), through(*model, "output", joined), 1e-6, 1e-6));
 }
 
-TEST(MeanOverSteps, CountsEachSequencesOwnSteps) {
+TEST(MeanOverSteps, CountsEachSequencesJitSteps) {
   const auto outputs =
       at::tensor({1.0F, 2.0F, 3.0F, 4.0F, 5.0F, 0.0F}).view({3, 2, 1});  // the second ends after two steps
   EXPECT_TRUE(

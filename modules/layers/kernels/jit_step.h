@@ -17,10 +17,10 @@ namespace rnnlab::kernels {
 std::span<const KernelHeader> step_sources();
 
 // Returns what NVRTC compiles for a type: the kernels of a step forward and backward, and of the same step of several
-// layers forward and backward. text: a struct with the name OwnProgram.
-KernelProgram own_step_program(const char* text, ElementType type, const std::string& architecture);
+// layers forward and backward. text: a struct with the name JitProgram.
+KernelProgram jit_step_program(const char* text, ElementType type, const std::string& architecture);
 
 // Returns the kernel of the current GPU for the work's program, pass and type. has_layers: of several layers.
-CUkern_st* own_step_kernel(const ProgramStep& work, bool has_layers);
+CUkern_st* jit_step_kernel(const ProgramStep& work, bool has_layers);
 
 }  // namespace rnnlab::kernels

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiles the kernels of programs for GPUs, which needs no GPU: parity_test.cpp runs them where there is one.
-#include "layers/kernels/own_step.h"
+#include "layers/kernels/jit_step.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,20 +22,20 @@ using ::testing::SizeIs;
 constexpr ElementType kTypes[] = {ElementType::kFloat32, ElementType::kFloat64, ElementType::kFloat16,
                                   ElementType::kBfloat16};
 
-TEST(OwnStep, OfTheListCompilesForEveryTypeAndGpu) {
+TEST(JitStep, OfTheListCompilesForEveryTypeAndGpu) {
   if (const auto reason = nvrtc_unavailable_reason()) GTEST_SKIP() << *reason;
   for (const Cell cell : all_cells()) {
     if (!why_no_step_code(program_of(cell)).empty()) continue;
     const char* text = step_code_of(program_of(cell)).text.c_str();
     for (const ElementType type : kTypes)
-      EXPECT_THAT(compile(own_step_program(text, type, "sm_90")).symbols, SizeIs(4)) << text;
+      EXPECT_THAT(compile(jit_step_program(text, type, "sm_90")).symbols, SizeIs(4)) << text;
     for (const char* gpu : {"sm_75", "sm_100", "sm_120"})
-      EXPECT_THAT(compile(own_step_program(text, ElementType::kBfloat16, gpu)).symbols, SizeIs(4)) << text;
+      EXPECT_THAT(compile(jit_step_program(text, ElementType::kBfloat16, gpu)).symbols, SizeIs(4)) << text;
   }
 }
 
 // RNNLAB_LONG_RUN: a thousand programs instead of a few.
-TEST(OwnStep, OfRandomCellsCompiles) {
+TEST(JitStep, OfRandomCellsCompiles) {
   if (const auto reason = nvrtc_unavailable_reason()) GTEST_SKIP() << *reason;
   const int num_programs = std::getenv("RNNLAB_LONG_RUN") == nullptr ? 4 : 1000;
   int num_compiled = 0;
@@ -44,15 +44,15 @@ TEST(OwnStep, OfRandomCellsCompiles) {
     if (!why_no_step_code(program).empty()) continue;
     const std::string& text = step_code_of(program).text;
     const ElementType type = kTypes[num_compiled % std::ssize(kTypes)];
-    ASSERT_THAT(compile(own_step_program(text.c_str(), type, "sm_90")).symbols, SizeIs(4)) << text;
+    ASSERT_THAT(compile(jit_step_program(text.c_str(), type, "sm_90")).symbols, SizeIs(4)) << text;
     num_compiled += 1;
   }
 }
 
-TEST(OwnStep, HasAKeyOfItsOwnForEachProgramAndType) {
+TEST(JitStep, HasAKeyOfItsOwnForEachProgramAndType) {
   const auto key = [](const char* equations, ElementType type) {
     const CellProgram program = program_of({.gates = {"n"}, .states = {"h"}, .equations = equations});
-    return key_of(own_step_program(step_code_of(program).text.c_str(), type, "sm_90"));
+    return key_of(jit_step_program(step_code_of(program).text.c_str(), type, "sm_90"));
   };
   EXPECT_NE(key("h = tanh(n)", ElementType::kFloat32), key("h = sigmoid(n)", ElementType::kFloat32));
   EXPECT_NE(key("h = tanh(n)", ElementType::kFloat32), key("h = tanh(n)", ElementType::kFloat64));

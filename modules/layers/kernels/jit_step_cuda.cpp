@@ -6,10 +6,11 @@
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "base/error.h"
 #include "layers/kernel_cache/loaded_programs.h"
-#include "layers/kernels/own_step.h"
+#include "layers/kernels/jit_step.h"
 
 namespace rnnlab::kernels {
 namespace {
@@ -28,19 +29,26 @@ std::string_view type_name(ElementType type) {
   fail_invariant("a listed type", __FILE__, __LINE__, "type_name does not know the type");
 }
 
-// Returns "sm_90" for the current GPU.
-std::string current_architecture() {
-  int device = 0, major = 0, minor = 0;
-  if (cudaGetDevice(&device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) != cudaSuccess)
+int current_device() {
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess)
     throw std::runtime_error(std::string("CUDA has no GPU: ") + cudaGetErrorString(cudaGetLastError()));
+  return device;
+}
+
+// Returns "sm_90" for a GPU.
+std::string architecture_of(int device) {
+  int major = 0, minor = 0;
+  if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) != cudaSuccess)
+    throw std::runtime_error(std::string("CUDA does not name the GPU's compute capability: ") +
+                             cudaGetErrorString(cudaGetLastError()));
   return fmt::format("sm_{}{}", major, minor);
 }
 
 }  // namespace
 
-KernelProgram own_step_program(const char* text, ElementType type, const std::string& architecture) {
+KernelProgram jit_step_program(const char* text, ElementType type, const std::string& architecture) {
   KernelProgram program = {.source = fmt::format("#include \"layers/kernels/step_kernel.h\"\n"
                                                  "namespace rnnlab::kernels {{\n{}}}\n",
                                                  text),
@@ -50,22 +58,23 @@ KernelProgram own_step_program(const char* text, ElementType type, const std::st
   for (const std::string_view kernel : {"step_kernel", "steps_kernel"})
     for (const std::string_view pass : {"kForward", "kBackward"})
       program.names.push_back(
-          fmt::format("rnnlab::kernels::{}<rnnlab::kernels::OwnProgram, rnnlab::kernels::StepPass::{}, {}>", kernel,
+          fmt::format("rnnlab::kernels::{}<rnnlab::kernels::JitProgram, rnnlab::kernels::StepPass::{}, {}>", kernel,
                       pass, type_name(type)));
   return program;
 }
 
 // The kernels of a text are found by its address, because it lives forever, so that a step costs no comparison of
 // texts.
-CUkern_st* own_step_kernel(const ProgramStep& work, bool has_layers) {
-  using Key = std::tuple<const char*, ElementType, std::string>;
+CUkern_st* jit_step_kernel(const ProgramStep& work, bool has_layers) {
+  using Key = std::tuple<const char*, ElementType, int>;
   static std::mutex mutex;
   static std::map<Key, const std::vector<cudaKernel_t>*> known;
   RNNLAB_INVARIANT(work.text != nullptr, "a step on a GPU has no text of its program");
-  const std::string architecture = current_architecture();
+  const int device = current_device();
   const std::lock_guard lock(mutex);
-  const std::vector<cudaKernel_t>*& kernels = known[{work.text, work.step.type, architecture}];
-  if (kernels == nullptr) kernels = &loaded_kernels(own_step_program(work.text, work.step.type, architecture));
+  const std::vector<cudaKernel_t>*& kernels = known[{work.text, work.step.type, device}];
+  if (kernels == nullptr)
+    kernels = &loaded_kernels(jit_step_program(work.text, work.step.type, architecture_of(device)));
   return (*kernels)[(has_layers ? 2 : 0) + (work.pass == StepPass::kForward ? 0 : 1)];
 }
 
