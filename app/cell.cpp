@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
+#include <map>
 #include <memory>
 
 #include "arguments.h"
@@ -11,7 +12,6 @@
 #include "layers/layer_kind.h"
 #include "layers/program/describe_program.h"
 #include "layers/program/evaluate.h"
-#include "layers/program/step_code.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -56,19 +56,20 @@ std::string sides_text(const GateSides& gate) {
   return gate.name + (gate.reads_input ? ": W x and R h apart" : ": R h");
 }
 
+std::string reason_against(LayerKind kind, Cell cell) {
+  const auto why_not = info_of(kind).why_not;
+  return why_not == nullptr ? "written for other cells" : why_not(program_of(cell));
+}
+
+// Layers with one reason share a line.
 std::string layers_text(Cell cell) {
-  std::vector<std::string> can, cannot;
-  for (const LayerKind kind : layer_kinds()) {
-    const auto why_not = info_of(kind).why_not;
-    if (has_cell(kind, cell))
-      can.emplace_back(config::name_of(kind));
-    else if (why_not == nullptr)
-      cannot.push_back(fmt::format("{} (it is written for other cells)", config::name_of(kind)));
-    else
-      cannot.push_back(fmt::format("{} ({})", config::name_of(kind), why_not(program_of(cell))));
-  }
+  std::vector<std::string> can;
+  std::map<std::string, std::vector<std::string>> cannot;  // by reason
+  for (const LayerKind kind : layer_kinds())
+    (has_cell(kind, cell) ? can : cannot[reason_against(kind, cell)]).emplace_back(config::name_of(kind));
   std::string text = "layers: " + join(can, ", ") + "\n";
-  return cannot.empty() ? text : text + fmt::format("not by: {}\n", join(cannot, ", "));
+  for (const auto& [reason, names] : cannot) text += fmt::format("not by {}: {}\n", join_with_and(names), reason);
+  return text;
 }
 
 std::string parameters_text(const RecurrentOptions& options) {
