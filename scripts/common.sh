@@ -139,8 +139,8 @@ configure_then_build() {
 
 # build_generated PRESET: makes the files that sources include and the build generates.
 build_generated() {
-  local targets=(--target=rnnlab_git_revision)
-  ! wants_cuda || targets+=(--target=rnnlab_kernel_sources)
+  local targets=(--target=rnnlab_git_revision --target=rnnlab_compiled_programs)
+  ! wants_cuda || targets+=(--target=rnnlab_kernel_sources --target=rnnlab_step_sources)
   build "$1" "${targets[@]}"
 }
 
