@@ -13,6 +13,8 @@ struct Shape {
   int64_t num_steps = 5, batch_size = 3;
   Start start = Start::kGiven;
   Lengths lengths = Lengths::kWhole;
+
+  bool operator==(const Shape&) const = default;
 };
 
 // Returns values from N(0, 1), weights from U(-0.9, 0.9) / sqrt(columns), and pairs of biases with sums of about -1 or

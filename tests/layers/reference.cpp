@@ -38,7 +38,7 @@ class Network {
         num_inner_(problem.inner.size()),
         tapes_(static_cast<size_t>(states_ * batch_)) {}
 
-  Result forward();
+  Result forward(double least_distance = 0);
   Gradients backward(const Result& upstream);
 
  private:
@@ -70,7 +70,7 @@ class Network {
   std::vector<Tape> tapes_;
 };
 
-Result Network::forward() {
+Result Network::forward(double least_distance) {
   Result result;
   result.hidden = zeros(states_, batch_, hidden_size_);
   result.inner.assign(num_inner_, result.hidden);
@@ -78,7 +78,10 @@ Result Network::forward() {
   for (int64_t layer = 0; layer < problem_.options.num_layers; ++layer) {
     Vector output = zeros(problem_.num_steps, batch_, directions_ * hidden_size_);
     for (int64_t direction = 0; direction < directions_; ++direction)
-      for (int64_t b = 0; b < batch_; ++b) read_sequence(layer, direction, b, sequence, output, result);
+      for (int64_t b = 0; b < batch_; ++b) {
+        read_sequence(layer, direction, b, sequence, output, result);
+        if (result.distance_to_kink < least_distance) return result;
+      }
     sequence = output;
   }
   result.output = sequence;
@@ -147,7 +150,7 @@ std::vector<Vector*> vectors_of(Weights& w) {
   return vectors;
 }
 
-Result forward(const Problem& problem) { return Network(problem).forward(); }
+Result forward(const Problem& problem, double least_distance) { return Network(problem).forward(least_distance); }
 
 Gradients backward(const Problem& problem, const Result& upstream) {
   Network network(problem);

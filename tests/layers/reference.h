@@ -62,7 +62,8 @@ struct Gradients {
   std::vector<Vector> inner;
 };
 
-Result forward(const Problem& problem);
+// A result whose distance to a kink is below least_distance is not complete, because the caller rejects it.
+Result forward(const Problem& problem, double least_distance = 0);
 
 // Returns the gradients of sum(result * upstream) over output and final states.
 Gradients backward(const Problem& problem, const Result& upstream);
