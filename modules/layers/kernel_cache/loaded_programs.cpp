@@ -12,13 +12,14 @@
 #include "layers/kernel_cache/kernel_cache.h"
 
 namespace rnnlab {
-namespace {
 
-void check(cudaError_t error, const char* what) {
+void check_cuda(cudaError_t error, std::string_view what) {
   if (error == cudaSuccess) return;
   (void)cudaGetLastError();  // otherwise the next kernel's check would report this error
   throw std::runtime_error(std::string(what) + " failed on this GPU: " + cudaGetErrorString(error));
 }
+
+namespace {
 
 class LoadedPrograms {
  public:
@@ -47,12 +48,12 @@ class LoadedPrograms {
     RNNLAB_INVARIANT(c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None,
                      "a kernel is loaded while a CUDA graph is captured");
     cudaLibrary_t library = nullptr;
-    check(cudaLibraryLoadData(&library, compiled.code.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0),
-          "loading a kernel");
+    check_cuda(cudaLibraryLoadData(&library, compiled.code.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0),
+               "loading a kernel");
     std::vector<cudaKernel_t> kernels;
     for (const std::string& symbol : compiled.symbols) {
       cudaKernel_t kernel = nullptr;
-      check(cudaLibraryGetKernel(&kernel, library, symbol.c_str()), "finding a kernel");
+      check_cuda(cudaLibraryGetKernel(&kernel, library, symbol.c_str()), "finding a kernel");
       kernels.push_back(kernel);
     }
     return kernels;

@@ -7,11 +7,15 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "layers/kernel_cache/nvrtc.h"
 
 namespace rnnlab {
+
+// Throws std::runtime_error if a call of CUDA failed. what: the call, as the message names it.
+void check_cuda(cudaError_t error, std::string_view what);
 
 // Returns the kernels of a program in the order of its names, which stay as long as the process. Several threads may
 // call it. Throws as compile(); std::runtime_error if CUDA cannot load them; InvariantError if they would be loaded

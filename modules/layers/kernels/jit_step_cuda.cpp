@@ -3,7 +3,6 @@
 
 #include <map>
 #include <mutex>
-#include <stdexcept>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -31,19 +30,20 @@ std::string_view type_name(ElementType type) {
 
 int current_device() {
   int device = 0;
-  if (cudaGetDevice(&device) != cudaSuccess)
-    throw std::runtime_error(std::string("CUDA has no GPU: ") + cudaGetErrorString(cudaGetLastError()));
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
   return device;
+}
+
+int attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  check_cuda(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
+  return value;
 }
 
 // Returns "sm_90" for a GPU.
 std::string architecture_of(int device) {
-  int major = 0, minor = 0;
-  if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) != cudaSuccess)
-    throw std::runtime_error(std::string("CUDA does not name the GPU's compute capability: ") +
-                             cudaGetErrorString(cudaGetLastError()));
-  return fmt::format("sm_{}{}", major, minor);
+  return fmt::format("sm_{}{}", attribute(cudaDevAttrComputeCapabilityMajor, device),
+                     attribute(cudaDevAttrComputeCapabilityMinor, device));
 }
 
 }  // namespace

@@ -128,11 +128,8 @@ struct ProgramStep {
 inline constexpr size_t kLayersAtOnce = 8;
 
 #ifndef __CUDACC_RTC__
-// Returns the place of the program with this hash (CellProgram::hash) among the compiled programs, or kInterpreted.
-int compiled_program(std::string_view hash);
-
-// Likewise, but kInterpreted too if the compiled program has other columns, as an equal program may have that is
-// written otherwise.
+// Returns the place of the program with this hash (CellProgram::hash) among the compiled programs, or kInterpreted:
+// also if the compiled program has other columns, as an equal program may have that is written otherwise.
 int compiled_program(std::string_view hash, const StepColumns& columns);
 
 // Run the rows `first` to `last` - 1 of the batch on the CPU; callers divide rows among threads.

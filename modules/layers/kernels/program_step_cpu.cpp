@@ -2,7 +2,9 @@
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <type_traits>
 
@@ -61,17 +63,12 @@ struct PlainLanes {
 
 }  // namespace
 
-int compiled_program(std::string_view hash) {
-  for (int i = 0; i < static_cast<int>(std::size(kCompiledHashes)); ++i)
-    if (kCompiledHashes[i] == hash) return i;
-  return kInterpreted;
-}
-
 int compiled_program(std::string_view hash, const StepColumns& columns) {
+  const auto* const found = std::ranges::find(kCompiledHashes, hash);
+  const auto place = static_cast<int>(found - std::begin(kCompiledHashes));
   bool is_equal = false;
-  const int found = compiled_program(hash);
-  with_compiled_program(found, [&](auto program) { is_equal = decltype(program)::kColumns == columns; });
-  return is_equal ? found : kInterpreted;
+  with_compiled_program(place, [&](auto program) { is_equal = decltype(program)::kColumns == columns; });
+  return is_equal ? place : kInterpreted;
 }
 
 // Uses vector instructions if the processor and the type support them.

@@ -161,14 +161,6 @@ void interpret(const ProgramStep& work, const Sums& sums, const Part& part) {
       tile.run(row, unit, part.units.last - unit < kTileWidth ? part.units.last - unit : kTileWidth);
 }
 
-template <class Program, StepPass kPass, class Units>
-void run_units(Units units) {
-  if constexpr (kPass == StepPass::kForward)
-    Program::forward(units);
-  else
-    Program::backward(units);
-}
-
 // Flattened, so that nothing of the units is in memory: a plain cell has few operations beside it.
 template <class Program, StepPass kPass, class Lanes, class T, class Acc>
 __attribute__((flatten)) void run_compiled(const ProgramStep& work, const Sums& sums, const Part& part) {
@@ -176,9 +168,9 @@ __attribute__((flatten)) void run_compiled(const ProgramStep& work, const Sums& 
   for (int64_t row = part.rows.first; row < part.rows.last; ++row) {
     int64_t unit = part.units.first;
     for (; unit + kWidth <= part.units.last; unit += kWidth)
-      run_units<Program, kPass>(StepUnits<Lanes, T, Acc, Sums, true>(work, Program::kColumns, sums, row, unit, kWidth));
+      run_pass<Program, kPass>(StepUnits<Lanes, T, Acc, Sums, true>(work, Program::kColumns, sums, row, unit, kWidth));
     if (unit < part.units.last)
-      run_units<Program, kPass>(
+      run_pass<Program, kPass>(
           StepUnits<Lanes, T, Acc, Sums, false>(work, Program::kColumns, sums, row, unit, part.units.last - unit));
   }
 }

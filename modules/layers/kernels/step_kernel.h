@@ -57,11 +57,8 @@ __device__ void run_unit(const ProgramStep& work) {
   constexpr StepColumns kColumns = Program::kColumns;
   const NoSums sums;
   using Real = Accumulation<T>;
-  StepUnits<ThreadLanes<Real>, T, Real, NoSums, true> units(work, kColumns, sums, blockIdx.x, unit, 1);
-  if constexpr (kPass == StepPass::kForward)
-    Program::forward(units);
-  else
-    Program::backward(units);
+  using Units = StepUnits<ThreadLanes<Real>, T, Real, NoSums, true>;
+  run_pass<Program, kPass>(Units(work, kColumns, sums, blockIdx.x, unit, 1));
 }
 
 template <class Program, StepPass kPass, class T>

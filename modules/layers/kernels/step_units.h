@@ -147,4 +147,13 @@ class StepUnits {
   int64_t row_, unit_, count_;
 };
 
+// Runs a pass of a compiled program.
+template <class Program, StepPass kPass, class Units>
+RNNLAB_HOST_DEVICE void run_pass(Units units) {
+  if constexpr (kPass == StepPass::kForward)
+    Program::forward(units);
+  else
+    Program::backward(units);
+}
+
 }  // namespace rnnlab::kernels

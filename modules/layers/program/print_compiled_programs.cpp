@@ -28,7 +28,7 @@ std::vector<PrintedProgram> printed_programs() {
       const CellProgram& program = program_of(options);
       if (!why_no_step_code(program).empty() || std::ranges::count(all, program.hash, &PrintedProgram::hash) > 0)
         continue;
-      all.push_back({program.hash, step_code_of(program).printed(fmt::format("CompiledProgram{}", all.size()))});
+      all.push_back({program.hash, printed_step(step_code_of(program), fmt::format("CompiledProgram{}", all.size()))});
     }
   }
   return all;

@@ -36,7 +36,7 @@ bool is_store(const TileInstruction& at) {
 // all stores last, because a compiler, which does not know that they never overlap, would keep a load after a store.
 class PassPrinter {
  public:
-  std::string print(std::span<const TileInstruction> code) {
+  std::string print(const std::vector<TileInstruction>& code) {
     std::string loads, operations, stores;
     for (const TileInstruction& one : code) {
       std::string& lines = is_leaf(one) ? loads : is_store(one) ? stores : operations;
@@ -123,7 +123,7 @@ class PassPrinter {
   int num_values_ = 0;
 };
 
-std::string printed_pass(std::string_view name, std::span<const TileInstruction> code) {
+std::string printed_pass(std::string_view name, const std::vector<TileInstruction>& code) {
   return fmt::format(
       "  template <class Units>\n"
       "  RNNLAB_HOST_DEVICE static void {}(Units& units) {{\n"

@@ -3,9 +3,9 @@
 // compiles the cells of the list, and on GPUs.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "layers/kernels/program_step.h"
 
@@ -13,9 +13,9 @@ namespace rnnlab {
 
 // The instructions of a program, and what kernels know of it when they are compiled.
 struct StepInstructions {
-  std::span<const kernels::TileInstruction> forward, backward;
+  std::vector<kernels::TileInstruction> forward, backward;
   kernels::StepColumns columns;
-  bool has_sides_apart = false;
+  bool has_sides_apart = false;  // the gradients of both sides of a gate may differ
 };
 
 // Returns a struct with kColumns, kHasSidesApart, and the functions forward(units) and backward(units), for the Units

@@ -9,7 +9,6 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "layers/program/print_step.h"
 
 namespace rnnlab {
 namespace {
@@ -125,7 +124,8 @@ class Emitter {
         leaf.index = static_cast<uint8_t>(index);
         return;
       default:
-        return;
+        RNNLAB_INVARIANT(leaf.operation == Operation::kNumber || info_of(leaf.operation).num_arguments > 0,
+                         "place does not know the leaf");
     }
   }
 
@@ -227,7 +227,7 @@ std::optional<StepCode> compile(const CellProgram& program) {
   if (!forward || !backward) return std::nullopt;
   code.forward = *std::move(forward);
   code.backward = *std::move(backward);
-  code.text = code.printed("JitProgram");
+  code.text = printed_step(code, "JitProgram");
   return code;
 }
 
@@ -243,10 +243,6 @@ const StepCode* find_code(const CellProgram& program) {
 }
 
 }  // namespace
-
-std::string StepCode::printed(std::string_view name) const {
-  return printed_step({forward, backward, columns, has_sides_apart}, name);
-}
 
 int64_t StepCode::num_sums() const {
   return std::max(columns.input, static_cast<int64_t>(std::ranges::max(hidden_places)) + 1);

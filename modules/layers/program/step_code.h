@@ -6,19 +6,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "layers/kernels/program_step.h"
+#include "layers/program/print_step.h"
 #include "layers/program/reverse_program.h"
 
 namespace rnnlab {
 
-struct StepCode {
-  std::vector<kernels::TileInstruction> forward, backward;
-  kernels::StepColumns columns;
-  bool has_sides_apart = false;  // the gradients of both sides of a gate may differ
-
+struct StepCode : StepInstructions {
   // By column of the hidden state's products. A place is that of the sum among Sums: of the input's products it is the
   // column; of the hidden state's it is that of the gate's other side if both are added, and one behind all columns of
   // the input otherwise. The equal column is that of the input's side with an equal gradient, or kNoColumn.
@@ -27,12 +22,9 @@ struct StepCode {
   // By state: its column among the carried gradients, or kNoColumn.
   std::vector<uint8_t> carry_columns;
 
-  std::string text;  // printed("JitProgram"), which GPUs compile
+  std::string text;  // printed_step(*this, "JitProgram"), which GPUs compile
 
   int64_t num_sums() const;
-
-  // Returns the code as a C++ struct (print_step.h).
-  std::string printed(std::string_view name) const;
 };
 
 // Returns why kernels do not run the program: "no gate reads the input"; "" if they do.

@@ -85,13 +85,16 @@ class LayersInBlocks : public RecurrentLayer {
   const StepCode& code_;
 };
 
+// Returns the number of the program, which has step code, among those that the build has compiled, or kInterpreted.
+inline int compiled_number(const CellProgram& program) {
+  return kernels::compiled_program(program.hash, step_code_of(program).columns);
+}
+
 class UnrolledLayer : public LayersInBlocks {
  public:
   // options: supported by the record of the variant's kind.
   UnrolledLayer(const UnrolledVariant& variant, const RecurrentOptions& options)
-      : LayersInBlocks(options),
-        variant_(variant),
-        compiled_(kernels::compiled_program(program().hash, code().columns)) {}
+      : LayersInBlocks(options), variant_(variant), compiled_(compiled_number(program())) {}
 
   LayerKind kind() const override { return variant_.kind; }
 

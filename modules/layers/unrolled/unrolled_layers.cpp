@@ -20,7 +20,7 @@ using enum RecurrentOption;
 
 // A GPU runs programs that the build has not compiled by kernels that NVRTC compiles.
 std::optional<Refusal> refusal_without_nvrtc(const RecurrentOptions& options, const LayerWork& work) {
-  if (!work.gpu || kernels::compiled_program(program_of(options).hash) != kernels::kInterpreted) return std::nullopt;
+  if (!work.gpu || compiled_number(program_of(options)) != kernels::kInterpreted) return std::nullopt;
   const auto reason = nvrtc_unavailable_reason();
   if (!reason) return std::nullopt;
   return Refusal{fmt::format("compiles its kernels for cell: {}, and cannot: {}; or use layer: naive",

@@ -62,7 +62,7 @@ class StepUnderTest {
         .step = {.type = sizeof(Real) == 8 ? kernels::ElementType::kFloat64 : kernels::ElementType::kFloat32,
                  .batch_size = batch_size_,
                  .hidden_size = size_},
-        .program = runner.is_compiled ? kernels::compiled_program(program_.hash) : kernels::kInterpreted,
+        .program = runner.is_compiled ? kernels::compiled_program(program_.hash, columns_) : kernels::kInterpreted,
         .columns = columns_,
         .instructions = code_.forward.data(),
         .num_instructions = std::ssize(code_.forward),
@@ -232,13 +232,14 @@ std::vector<const CellProgram*> programs_of_the_list() {
 TEST(StepCode, OfTheListIsCompiled) {
   EXPECT_GE(programs_of_the_list().size(), 6);
   for (const CellProgram* program : programs_of_the_list()) {
-    ASSERT_NE(kernels::compiled_program(program->hash), kernels::kInterpreted) << program->canonical_text();
+    ASSERT_NE(kernels::compiled_program(program->hash, step_code_of(*program).columns), kernels::kInterpreted)
+        << program->canonical_text();
     for (const int64_t size : {1, 7, 37, 64}) {
       expect_evaluation<double>(*program, size, 1, 1e-12, program->canonical_text(), {.is_compiled = true});
       expect_evaluation<float>(*program, size, 1, 1e-4, program->canonical_text(), {.is_compiled = true});
     }
   }
-  EXPECT_EQ(kernels::compiled_program("no hash"), kernels::kInterpreted);
+  EXPECT_EQ(kernels::compiled_program("no hash", {}), kernels::kInterpreted);
 }
 
 TEST(StepCode, IsRunByEachInstructionSet) {

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <optional>
-#include <stdexcept>
 #include <string_view>
 #include <tuple>
 
@@ -15,10 +14,7 @@
 namespace rnnlab::kernels::persistent {
 
 void check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  (void)cudaGetLastError();  // otherwise the next kernel's check would report this error
-  throw std::runtime_error(std::string("layer: persistent: ") + what +
-                           " failed on this GPU: " + cudaGetErrorString(error));
+  if (error != cudaSuccess) check_cuda(error, std::string("layer: persistent: ") + what);
 }
 
 namespace {
