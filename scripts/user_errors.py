@@ -2,12 +2,14 @@
 """What scripts/convert-data and the export scripts share: errors with exit codes, packages that may be missing, and the
 frame around a script's work."""
 
+import contextlib
 import importlib
 import os
 import signal
 import sys
 
 EXIT_DATA, EXIT_ENVIRONMENT = 3, 4
+STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class UserError(Exception):
@@ -40,10 +42,21 @@ def stop(number, _):
     raise Stopped(number)
 
 
+@contextlib.contextmanager
+def signals_wait():
+    """Holds back the signals that raise Stopped until the block is done, for steps that must not be cut in two: a file
+    that is made and then noted for removal, or files that get their names together."""
+    earlier = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, earlier)
+
+
 def exit_code_of(work, note, unfinished, file="a file"):
     """Does a script's work and returns its exit code; `note` prints the one message of an error. `unfinished` says what
     a signal cut off, and `file` stands for a file whose name the system does not tell."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in STOPPING_SIGNALS:
         signal.signal(number, stop)
     try:
         return work()

@@ -4,7 +4,8 @@
 import json
 import sys
 
-from user_errors import UserError as ConvertError, counted, exit_code_of, import_or_refuse  # noqa: F401
+from user_errors import (UserError as ConvertError, counted, exit_code_of, import_or_refuse,  # noqa: F401
+                         signals_wait)
 
 EXIT_USAGE, EXIT_DATA, EXIT_ENVIRONMENT, EXIT_NOT_FINITE = 2, 3, 4, 5
 MAX_FLOAT32 = 3.4028234663852886e38

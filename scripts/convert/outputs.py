@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-from .common import EXIT_ENVIRONMENT, EXIT_USAGE, ConvertError, in_bytes, need, quoted, say
+from .common import EXIT_ENVIRONMENT, EXIT_USAGE, ConvertError, in_bytes, need, quoted, say, signals_wait
 
 SETS = ("x.npy", "y.npy", "lengths.npy", "classes.txt", "files.csv")
 
@@ -24,12 +24,12 @@ class Outputs:
 
     def __init__(self, folder, names, force):
         self.folder, self.names, self.streams = Path(folder), names, {}
-        self.made_folder = not self.folder.exists()
+        self.made_folder = False
         existing = [name for name in names if os.path.lexists(self.folder / name)]
         if existing and not force:
             raise ConvertError(f"{self.folder / existing[0]} exists: choose another --out, or replace it with --force",
                                EXIT_USAGE)
-        if not self.made_folder and not self.folder.is_dir():
+        if self.folder.exists() and not self.folder.is_dir():
             raise ConvertError(f"{self.folder}: expected a folder, got a file: choose another --out", EXIT_USAGE)
 
     def require_space(self, num_bytes):
@@ -43,22 +43,25 @@ class Outputs:
         return self.folder / f".{name}.{os.getpid()}.part"
 
     def open(self, name):
-        self.streams[name] = open(self.temporary(name), "xb")
+        with signals_wait():
+            self.made_folder = self.made_folder or not self.folder.exists()
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.streams[name] = open(self.temporary(name), "xb")
         return self.streams[name]
 
     def write_text(self, name, text):
         self.open(name).write(text.encode())
 
     def __enter__(self):
-        self.folder.mkdir(parents=True, exist_ok=True)
         return self
 
     def __exit__(self, kind, value, trace):
-        try:
-            if kind is None:
-                self.commit()
-        finally:
-            self.remove_temporary()
+        with signals_wait():
+            try:
+                if kind is None:
+                    self.commit()
+            finally:
+                self.remove_temporary()
 
     def commit(self):
         for stream in self.streams.values():

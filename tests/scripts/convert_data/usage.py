@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tests of the command line, which need no package: help, wrong arguments, and packages that are missing."""
 
+import builtins
+import os
+import signal
 import subprocess
 import sys
+from unittest import mock
 
 from convert_data.common import ROOT, SCRIPT, ConvertTest
+
+sys.path.insert(0, str(ROOT / "scripts"))
+from convert.outputs import Outputs  # noqa: E402
+from user_errors import Stopped, stop  # noqa: E402
 
 FORMATS = ("hdf5", "images", "parquet", "wav")
 
@@ -42,3 +50,16 @@ class UsageTest(ConvertTest):
             self.assertEqual((result.returncode, result.stdout), (4, ""))
             self.assertIn(f"the Python package {package} (No module named '{package}'); install it in a virtual "
                           f"environment: {environment} && python3 -m pip install {package}\n", result.stderr)
+
+    def test_a_signal_just_after_a_file_is_made_leaves_no_files(self):
+        earlier = signal.signal(signal.SIGTERM, stop)
+        self.addCleanup(signal.signal, signal.SIGTERM, earlier)
+
+        def open_and_be_stopped(*arguments, make=open):
+            stream = make(*arguments)
+            os.kill(os.getpid(), signal.SIGTERM)
+            return stream
+        with self.assertRaises(Stopped), Outputs(self.root / "out", ("x.npy",), force=False) as outputs, \
+                mock.patch.object(builtins, "open", open_and_be_stopped):
+            outputs.open("x.npy")
+        self.assertEqual(self.files(), set())

@@ -119,7 +119,7 @@ class WavTest(LabelledTests, ConvertTest):
         process.send_signal(signal.SIGTERM)
         errors = process.communicate(timeout=60)[1]
         self.assertEqual((process.returncode, errors.splitlines()[-1]),
-                         (143, "convert-data: stopped by a signal before the files were complete"))
+                         (143, "convert-data: stopped by a signal before the conversion was complete"))
         self.assertEqual(self.files(), before)
 
     def test_a_full_disk_is_one_message(self):
