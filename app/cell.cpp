@@ -81,9 +81,6 @@ std::string parameters_text(const RecurrentOptions& options) {
 }
 
 std::string derivative_text(const CellProgram& program) {
-  if (program.has_dependent_product())
-    return "A product of this cell reads an expression in place of the hidden state, so that autograd differentiates "
-           "it.\n";
   constexpr int64_t kPoints = 1000;
   const ReverseProgram reverse = reverse_of(program);
   const auto [difference, num_points] = check_derivative(program, kPoints);

@@ -32,11 +32,16 @@ at::Tensor in_product_type(const at::Tensor& tensor) {
 }
 
 DirectionWeights parameters_of(const CellProgram& cell, const std::vector<at::Tensor>& weights, size_t index) {
-  const size_t num_biases = cell.has_hidden_biases() ? 2 : 1, num_before_vectors = 2 + num_biases;
-  const at::Tensor* first = weights.data() + index * (num_before_vectors + cell.vectors.size());
-  DirectionWeights all = {first[0], first[1], first[2], num_biases == 2 ? first[3] : at::Tensor()};
+  const bool has_hidden = cell.num_hidden_gates() > 0;
+  const size_t num_before_vectors = size_t{2} + (has_hidden ? 1 : 0) + (cell.has_hidden_biases() ? 1 : 0);
+  const at::Tensor* next = weights.data() + index * (num_before_vectors + cell.vectors.size());
+  DirectionWeights all;
+  all.weight_ih = *next++;
+  if (has_hidden) all.weight_hh = *next++;
+  all.bias_ih = *next++;
+  if (cell.has_hidden_biases()) all.bias_hh = *next++;
   if (cell.vectors.empty()) return all;
-  const at::TensorList vectors(first + num_before_vectors, cell.vectors.size());
+  const at::TensorList vectors(next, cell.vectors.size());
   all.vectors = vectors.size() == 1 ? vectors[0] : at::cat(vectors);
   return all;
 }

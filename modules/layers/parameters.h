@@ -34,7 +34,7 @@ inline constexpr size_t kParametersPerDirection = 4;
 // state.
 struct DirectionWeights {
   at::Tensor weight_ih;     // (G * H, I)
-  at::Tensor weight_hh;     // (G * H, H)
+  at::Tensor weight_hh;     // (G * H, H), or undefined if no gate reads the hidden state
   at::Tensor bias_ih;       // (G * H)
   at::Tensor bias_hh;       // (G * H), or undefined if the cell has one bias
   at::Tensor vectors = {};  // (V * H): the learned vectors one after the other, or undefined if the cell has none
@@ -48,8 +48,8 @@ at::ScalarType product_type(const at::Tensor& tensor);
 at::Tensor in_product_type(const at::Tensor& tensor);
 
 // Returns the weights of direction `index` (layer 0 forward, layer 0 reverse, layer 1 forward ...) without a
-// conversion. `weights` are those of a layer with this cell, in the order of parameter_specs. Its gates read the input
-// and the hidden state.
+// conversion. `weights` are those of a layer with this cell, some of whose gates read the input, in the order of
+// parameter_specs.
 DirectionWeights parameters_of(const CellProgram& cell, const std::vector<at::Tensor>& weights, size_t index);
 
 // Returns the result of parameters_of in product type.

@@ -22,15 +22,22 @@ using ::testing::SizeIs;
 constexpr ElementType kTypes[] = {ElementType::kFloat32, ElementType::kFloat64, ElementType::kFloat16,
                                   ElementType::kBfloat16};
 
+// Each pass is a kernel; those of all programs are also one for several layers.
+void expect_kernels(const CellProgram& program, ElementType type, const char* gpu) {
+  const StepCode& code = step_code_of(program);
+  EXPECT_THAT(compile(jit_step_program(code.text.c_str(), code.columns, type, gpu)).symbols,
+              SizeIs(code.columns.operands > 0 ? 6 : 4))
+      << code.text;
+}
+
 TEST(JitStep, OfTheListCompilesForEveryTypeAndGpu) {
   if (const auto reason = nvrtc_unavailable_reason()) GTEST_SKIP() << *reason;
-  for (const Cell cell : all_cells()) {
-    if (!why_no_step_code(program_of(cell)).empty()) continue;
-    const char* text = step_code_of(program_of(cell)).text.c_str();
-    for (const ElementType type : kTypes)
-      EXPECT_THAT(compile(jit_step_program(text, type, "sm_90")).symbols, SizeIs(4)) << text;
-    for (const char* gpu : {"sm_75", "sm_100", "sm_120"})
-      EXPECT_THAT(compile(jit_step_program(text, ElementType::kBfloat16, gpu)).symbols, SizeIs(4)) << text;
+  std::vector<const CellProgram*> programs = {&program_of({.cell = Cell::kGru, .reset_gate = ResetGate::kBefore})};
+  for (const Cell cell : all_cells()) programs.push_back(&program_of(cell));
+  for (const CellProgram* program : programs) {
+    ASSERT_EQ(why_no_step_code(*program), "");
+    for (const ElementType type : kTypes) expect_kernels(*program, type, "sm_90");
+    for (const char* gpu : {"sm_75", "sm_100", "sm_120"}) expect_kernels(*program, ElementType::kBfloat16, gpu);
   }
 }
 
@@ -42,9 +49,7 @@ TEST(JitStep, OfRandomCellsCompiles) {
   for (uint64_t seed = 1; num_compiled < num_programs; ++seed) {
     const CellProgram program = program_of(random_cell(seed));
     if (!why_no_step_code(program).empty()) continue;
-    const std::string& text = step_code_of(program).text;
-    const ElementType type = kTypes[num_compiled % std::ssize(kTypes)];
-    ASSERT_THAT(compile(jit_step_program(text.c_str(), type, "sm_90")).symbols, SizeIs(4)) << text;
+    expect_kernels(program, kTypes[num_compiled % std::ssize(kTypes)], "sm_90");
     num_compiled += 1;
   }
 }
@@ -52,7 +57,8 @@ TEST(JitStep, OfRandomCellsCompiles) {
 TEST(JitStep, HasAKeyOfItsOwnForEachProgramAndType) {
   const auto key = [](const char* equations, ElementType type) {
     const CellProgram program = program_of({.gates = {"n"}, .states = {"h"}, .equations = equations});
-    return key_of(jit_step_program(step_code_of(program).text.c_str(), type, "sm_90"));
+    const StepCode& code = step_code_of(program);
+    return key_of(jit_step_program(code.text.c_str(), code.columns, type, "sm_90"));
   };
   EXPECT_NE(key("h = tanh(n)", ElementType::kFloat32), key("h = sigmoid(n)", ElementType::kFloat32));
   EXPECT_NE(key("h = tanh(n)", ElementType::kFloat32), key("h = tanh(n)", ElementType::kFloat64));

@@ -48,8 +48,6 @@ struct Support {
 constexpr std::string_view kAllCells = "lstm, gru, rnn_tanh, rnn_relu, min_gru, min_lstm, lstm_peephole, slstm";
 constexpr std::string_view kLibraryCells = "lstm, gru, rnn_tanh, rnn_relu";
 constexpr std::string_view kRecurrentCells = "lstm, gru, rnn_tanh, rnn_relu, lstm_peephole, slstm";
-constexpr std::string_view kOfUnrolled =
-    "num_layers: 2, bidirectional: true, dropout: 0.5, activation: relu, not reset_gate: before, not heads: 2";
 constexpr std::string_view kOfLibraries =
     "num_layers: 2, bidirectional: true, dropout: 0.5, not activation: relu, not reset_gate: before";
 constexpr std::string_view kOfAll =
@@ -58,14 +56,16 @@ constexpr std::string_view kOfAll =
 
 constexpr Support kSupport[] = {
     {"naive", kAllCells, kOfAll},
-    {"grouped", "lstm", "num_layers: 2, bidirectional: true, dropout: 0.5, activation: relu"},
-    {"streamed", "lstm", "num_layers: 2, bidirectional: true, dropout: 0.5, activation: relu"},
-    {"fused_pointwise", kRecurrentCells, kOfUnrolled},
-    {"pretransposed", kRecurrentCells, kOfUnrolled},
-    {"hoisted", kRecurrentCells, kOfUnrolled},
-    {"blocked", kRecurrentCells, kOfUnrolled},
-    {"wavefront", kRecurrentCells,
-     "num_layers: 2, not bidirectional: true, dropout: 0.5, activation: relu, not reset_gate: before, not heads: 2"},
+    {"grouped", kAllCells, kOfAll},
+    {"streamed", kAllCells, kOfAll},
+    {"fused_pointwise", kAllCells, kOfAll},
+    {"pretransposed", kAllCells, kOfAll},
+    {"hoisted", kAllCells, kOfAll},
+    {"blocked", kRecurrentCells,
+     "num_layers: 2, bidirectional: true, dropout: 0.5, activation: relu, not reset_gate: before, not heads: 2"},
+    {"wavefront", kAllCells,
+     "num_layers: 2, not bidirectional: true, dropout: 0.5, activation: relu, reset_gate: before, candidate: linear, "
+     "heads: 2"},
     {"diagonal", "lstm, rnn_tanh, rnn_relu, lstm_peephole, slstm",
      "num_layers: 2, not bidirectional: true, dropout: 0.5, activation: relu, not heads: 2"},
     {"persistent", "lstm, gru, rnn_tanh, rnn_relu, slstm",
@@ -133,6 +133,9 @@ TEST(WhyUnsupported, NamesTheKeysInConflict) {
   EXPECT_THAT(keys(LayerKind::kPersistent, {.options = large, .precision = Precision::kFp32}),
               ElementsAre("layer", "precision", "model.hidden_size"));
   EXPECT_THAT(keys(LayerKind::kNaive, {.options = RecurrentOptions{.heads = 2}}), ElementsAre("heads", "cell"));
+  const Cell without_input = own_cell({.gates = {"a"}, .states = {"h"}, .equations = "h = tanh(h.a)"}).value();
+  EXPECT_THAT(keys(LayerKind::kNaive, {.options = RecurrentOptions{.cell = without_input, .num_layers = 2}}),
+              ElementsAre("num_layers", "cell"));
 }
 
 TEST(WhyUnsupported, NamesTheOptionAndTheLayersThatCan) {
@@ -140,8 +143,8 @@ TEST(WhyUnsupported, NamesTheOptionAndTheLayersThatCan) {
       {LayerKind::kFused, {.options = RecurrentOptions{.activation = Activation::kRelu}}},
       {LayerKind::kFused, {.options = RecurrentOptions{.activation = Activation::kRelu}, .processor = Processor::kCpu}},
       {LayerKind::kFused, {.options = RecurrentOptions{.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}}},
-      {LayerKind::kHoisted, {.options = RecurrentOptions{.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}}},
-      {LayerKind::kGrouped, {.options = RecurrentOptions{.cell = Cell::kGru}}},
+      {LayerKind::kBlocked, {.options = RecurrentOptions{.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}}},
+      {LayerKind::kBlocked, {.options = RecurrentOptions{.cell = Cell::kMinGru}}},
       {LayerKind::kDiagonal, {.options = RecurrentOptions{.cell = Cell::kGru}}},
       {LayerKind::kWavefront, {.options = RecurrentOptions{.num_layers = 2, .bidirectional = true}}},
       {LayerKind::kWavefront, {.processor = Processor::kCpu}},

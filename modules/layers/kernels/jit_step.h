@@ -16,9 +16,11 @@ namespace rnnlab::kernels {
 // Returns the texts of the headers that a program's kernels include. The build writes this function.
 std::span<const KernelHeader> step_sources();
 
-// Returns what NVRTC compiles for a type: the kernels of a step forward and backward, and of the same step of several
-// layers forward and backward. text: a struct with the name JitProgram.
-KernelProgram jit_step_program(const char* text, ElementType type, const std::string& architecture);
+// Returns what NVRTC compiles for a type: the kernels of a step forward and backward, of the same step of several
+// layers forward and backward, and if the program has operands, of them and of the sides of their products. text: a
+// struct with the name JitProgram; columns: the program's.
+KernelProgram jit_step_program(const char* text, const StepColumns& columns, ElementType type,
+                               const std::string& architecture);
 
 // Returns the kernel of the current GPU for the work's program, pass and type. has_layers: of several layers.
 CUkern_st* jit_step_kernel(const ProgramStep& work, bool has_layers);

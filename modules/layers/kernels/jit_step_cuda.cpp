@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <initializer_list>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -48,18 +49,23 @@ std::string architecture_of(int device) {
 
 }  // namespace
 
-KernelProgram jit_step_program(const char* text, ElementType type, const std::string& architecture) {
+KernelProgram jit_step_program(const char* text, const StepColumns& columns, ElementType type,
+                               const std::string& architecture) {
   KernelProgram program = {.source = fmt::format("#include \"layers/kernels/step_kernel.h\"\n"
                                                  "namespace rnnlab::kernels {{\n{}}}\n",
                                                  text),
                            .headers = step_sources(),
                            .architecture = architecture,
                            .names = {}};
-  for (const std::string_view kernel : {"step_kernel", "steps_kernel"})
-    for (const std::string_view pass : {"kForward", "kBackward"})
+  const auto add = [&](std::string_view kernel, std::initializer_list<std::string_view> passes) {
+    for (const std::string_view pass : passes)
       program.names.push_back(
           fmt::format("rnnlab::kernels::{}<rnnlab::kernels::JitProgram, rnnlab::kernels::StepPass::{}, {}>", kernel,
                       pass, type_name(type)));
+  };
+  add("step_kernel", {"kForward", "kBackward"});
+  add("steps_kernel", {"kForward", "kBackward"});
+  if (columns.operands > 0) add("step_kernel", {"kOperands", "kProductSides"});
   return program;
 }
 
@@ -74,8 +80,10 @@ CUkern_st* jit_step_kernel(const ProgramStep& work, bool has_layers) {
   const std::lock_guard lock(mutex);
   const std::vector<cudaKernel_t>*& kernels = known[{work.text, work.step.type, device}];
   if (kernels == nullptr)
-    kernels = &loaded_kernels(jit_step_program(work.text, work.step.type, architecture_of(device)));
-  return (*kernels)[(has_layers ? 2 : 0) + (work.pass == StepPass::kForward ? 0 : 1)];
+    kernels = &loaded_kernels(jit_step_program(work.text, work.columns, work.step.type, architecture_of(device)));
+  const bool is_of_operands = work.pass == StepPass::kOperands || work.pass == StepPass::kProductSides;
+  const bool is_second = work.pass == StepPass::kBackward || work.pass == StepPass::kProductSides;
+  return (*kernels)[(is_of_operands ? 4 : has_layers ? 2 : 0) + (is_second ? 1 : 0)];
 }
 
 }  // namespace rnnlab::kernels

@@ -34,6 +34,7 @@ enum class TileAction : uint8_t {
   //   kHiddenSide  a: column, b: place among Sums
   //   kState, kVector  index: the state, or the row of the vectors
   //   kStateGradient  index: the state, a: column of the carry, or kNoColumn
+  //   kProductGradient  index: the operand
   kCompute,
   // Loads; `index` is the state or the kept value.
   kLoadStateAfter,
@@ -45,6 +46,7 @@ enum class TileAction : uint8_t {
   kStoreHiddenSide,
   kStoreCarry,
   kStoreVectorGradient,
+  kStoreOperand,
 };
 
 struct TileInstruction {
@@ -68,6 +70,7 @@ struct StepColumns {
   int64_t kept = 0;               // values that the forward pass keeps for the backward pass
   int64_t carried = 0;            // states whose gradient before a step is not only that of products
   int64_t vectors = 0;            // learned numbers of a unit
+  int64_t operands = 0;           // expressions that products read in place of the hidden state
   bool has_hidden_bias = true;    // whether the hidden state's products have biases
 
   bool operator==(const StepColumns&) const = default;
@@ -91,7 +94,9 @@ struct HiddenGradient {
   int64_t row_stride = 0;                // elements between the rows of the last two; 0 if the rows are dense
 };
 
-enum class StepPass : uint8_t { kForward, kBackward };
+// A step whose products read operands has two more passes: the operands are computed before their products, which the
+// forward pass reads; and the gradients of these products before those of the operands, which the backward pass reads.
+enum class StepPass : uint8_t { kForward, kBackward, kOperands, kProductSides };
 
 inline constexpr int kInterpreted = -1;
 
@@ -123,6 +128,9 @@ struct ProgramStep {
   void* input_side = nullptr;        // (B, input * H): gradients of W_ih x + b_ih
   void* hidden_side = nullptr;       // (B, hidden * H): of W_hh h + b_hh; not written if it equals input_side
   void* vector_gradients = nullptr;  // (B, vectors * H)
+
+  void* operands = nullptr;                 // (B, operands * H)
+  const void* operand_gradients = nullptr;  // (B, operands * H)
 };
 
 inline constexpr size_t kLayersAtOnce = 8;

@@ -60,10 +60,7 @@ void launch(const Work& work, cudaStream_t stream) {
     using Program = decltype(program);
     with_cuda_type(first.step.type, [&](auto element) {
       using T = decltype(element);
-      if (first.pass == StepPass::kForward)
-        start<Program, StepPass::kForward, T>(work, stream);
-      else
-        start<Program, StepPass::kBackward, T>(work, stream);
+      with_pass<Program>(first.pass, [&](auto pass) { start<Program, decltype(pass)::kValue, T>(work, stream); });
     });
   });
   require_started("a recurrent step's kernel");

@@ -78,6 +78,8 @@ class TileRun {
         return store(at, [&](Units& units, const Vector& value) { units.set_carry(at.index, value); });
       case kStoreVectorGradient:
         return store(at, [&](Units& units, const Vector& value) { units.set_vector_gradient(at.index, value); });
+      case kStoreOperand:
+        return store(at, [&](Units& units, const Vector& value) { units.set_operand(at.index, value); });
     }
   }
 
@@ -100,8 +102,10 @@ class TileRun {
         return load(at, [&](const Units& units) { return units.gradient(at.index, at.a); });
       case kVector:
         return load(at, [&](const Units& units) { return units.vector(at.index); });
+      case kProductGradient:
+        return load(at, [&](const Units& units) { return units.product_gradient(at.index); });
       case kHiddenProduct:
-        return;  // the maker of instructions refuses them
+        return;  // an instruction reads it as a kHiddenSide
       case kNegate:
         return fill(at, [&](int64_t i) { return Math::negate(a[i]); });
       case kSigmoid:
@@ -180,10 +184,8 @@ void run_program_part(const ProgramStep& work, const Sums& sums, const Part& par
   if (work.program == kInterpreted) return interpret<Lanes, T, Acc>(work, sums, part);
   with_compiled_program(work.program, [&](auto program) {
     using Program = decltype(program);
-    if (work.pass == StepPass::kForward)
-      run_compiled<Program, StepPass::kForward, Lanes, T, Acc>(work, sums, part);
-    else
-      run_compiled<Program, StepPass::kBackward, Lanes, T, Acc>(work, sums, part);
+    with_pass<Program>(
+        work.pass, [&](auto pass) { run_compiled<Program, decltype(pass)::kValue, Lanes, T, Acc>(work, sums, part); });
   });
 }
 

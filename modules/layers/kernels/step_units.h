@@ -57,7 +57,15 @@ class StepUnits {
     store<T>(work_.more_kept, columns_.kept - columns_.input, index - columns_.input, value);
   }
 
+  RNNLAB_HOST_DEVICE void set_operand(int index, const Vector& value) {
+    store<T>(work_.operands, columns_.operands, index, value);
+  }
+
   // ---- backward ----
+
+  RNNLAB_HOST_DEVICE Vector product_gradient(int operand) const {
+    return load<T>(work_.operand_gradients, columns_.operands, operand);
+  }
 
   RNNLAB_HOST_DEVICE Vector kept(int index) const {
     if (index < columns_.input) return load<T>(work_.kept, columns_.input, index);
@@ -150,10 +158,28 @@ class StepUnits {
 // Runs a pass of a compiled program.
 template <class Program, StepPass kPass, class Units>
 RNNLAB_HOST_DEVICE void run_pass(Units units) {
-  if constexpr (kPass == StepPass::kForward)
-    Program::forward(units);
-  else
-    Program::backward(units);
+  if constexpr (kPass == StepPass::kForward) Program::forward(units);
+  if constexpr (kPass == StepPass::kBackward) Program::backward(units);
+  if constexpr (kPass == StepPass::kOperands) Program::operands(units);
+  if constexpr (kPass == StepPass::kProductSides) Program::product_sides(units);
 }
+
+#ifndef __CUDACC_RTC__  // NVRTC compiles no function of the host
+template <StepPass kPass>
+struct PassConstant {
+  static constexpr StepPass kValue = kPass;
+};
+
+// Calls use(pass) with the PassConstant of a pass of the program.
+template <class Program, class Use>
+void with_pass(StepPass pass, const Use& use) {
+  if (pass == StepPass::kForward) use(PassConstant<StepPass::kForward>());
+  if (pass == StepPass::kBackward) use(PassConstant<StepPass::kBackward>());
+  if constexpr (Program::kColumns.operands > 0) {
+    if (pass == StepPass::kOperands) use(PassConstant<StepPass::kOperands>());
+    if (pass == StepPass::kProductSides) use(PassConstant<StepPass::kProductSides>());
+  }
+}
+#endif
 
 }  // namespace rnnlab::kernels

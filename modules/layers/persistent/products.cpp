@@ -15,6 +15,7 @@
 #include "layers/device/run_kernels.h"
 #include "layers/persistent/operand_conversion.h"
 #include "layers/persistent/shared/passes.h"
+#include "layers/unrolled/recurrent_product.h"
 
 namespace rnnlab {
 namespace {

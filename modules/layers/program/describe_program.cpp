@@ -36,6 +36,8 @@ class ProgramText {
         return vector_name(node.index);
       case Operation::kStateGradient:
         return "d " + program_.states[index] + "'";
+      case Operation::kProductGradient:
+        return "d h." + program_.gates[index].name + "()";
       default:
         return fmt::format("v{}", id);
     }

@@ -11,7 +11,7 @@ namespace {
 constexpr double kLeastDistanceToKink = 1e-9;
 
 double value_of(const Node& node, const std::vector<double>& values, const UnitInputs& inputs,
-                const std::vector<double>& gradients) {
+                const UnitGradients& gradients) {
   const auto index = static_cast<size_t>(node.index);
   const auto at = [&](size_t i) {
     return node.arguments[i] == kNoNode ? 0 : values[static_cast<size_t>(node.arguments[i])];
@@ -30,7 +30,9 @@ double value_of(const Node& node, const std::vector<double>& values, const UnitI
     case Operation::kVector:
       return inputs.vectors[index];
     case Operation::kStateGradient:
-      return gradients[index];
+      return gradients.states[index];
+    case Operation::kProductGradient:
+      return gradients.products[index];
     default:
       return compute(node.operation, at(0), at(1), at(2));
   }
@@ -42,14 +44,18 @@ double larger_or_nan(double a, double b) { return std::isnan(a) || b <= a ? a : 
 // Compares the gradients of one list, such as the states before the step.
 class Comparison {
  public:
-  Comparison(const UnitStep& step, const std::vector<double>& gradients, const std::vector<double>& values)
+  Comparison(const UnitStep& step, const UnitGradients& gradients, const std::vector<double>& values)
       : step_(step), gradients_(gradients), values_(values) {}
 
   void compare(const std::vector<NodeId>& nodes, std::vector<double> UnitInputs::*list) {
     for (size_t i = 0; i < nodes.size(); ++i) {
       double wanted = 0;
-      for (size_t state = 0; state < gradients_.size(); ++state)
-        wanted += gradients_[state] * (step_.states[state].derivatives.*list)[i];
+      const auto add = [&](const std::vector<double>& factors, const std::vector<DerivedValue>& results) {
+        for (size_t k = 0; k < factors.size(); ++k)
+          if (factors[k] != 0) wanted += factors[k] * (results[k].derivatives.*list)[i];
+      };
+      add(gradients_.states, step_.states);
+      add(gradients_.products, step_.operands);
       const double got = nodes[i] == kNoNode ? 0 : values_[static_cast<size_t>(nodes[i])];
       largest_ = larger_or_nan(largest_, std::abs(got - wanted) / (1 + std::abs(wanted)));
     }
@@ -59,25 +65,26 @@ class Comparison {
 
  private:
   const UnitStep& step_;
-  const std::vector<double>& gradients_;
+  const UnitGradients& gradients_;
   const std::vector<double>& values_;
   double largest_ = 0;
 };
 
 bool is_finite(const UnitStep& step) {
-  return std::ranges::all_of(step.states, [](const DerivedValue& state) {
+  const auto is_finite_value = [](const DerivedValue& state) {
     const auto finite = [](const std::vector<double>& list) {
       return std::ranges::all_of(list, [](double value) { return std::isfinite(value); });
     };
     const UnitInputs& by = state.derivatives;
     return std::isfinite(state.value) && finite(by.input_sides) && finite(by.hidden_sides) && finite(by.states) &&
            finite(by.vectors);
-  });
+  };
+  return std::ranges::all_of(step.states, is_finite_value) && std::ranges::all_of(step.operands, is_finite_value);
 }
 
 }  // namespace
 
-std::vector<double> values_of(const Graph& graph, const UnitInputs& inputs, const std::vector<double>& gradients) {
+std::vector<double> values_of(const Graph& graph, const UnitInputs& inputs, const UnitGradients& gradients) {
   std::vector<double> values;
   for (const Node& node : graph.nodes()) values.push_back(value_of(node, values, inputs, gradients));
   return values;
@@ -97,8 +104,11 @@ UnitInputs random_inputs(const CellProgram& program, uint64_t seed) {
 
 DerivativeCheck check_derivative(const CellProgram& program, int64_t num_points) {
   const ReverseProgram reverse = reverse_of(program);
-  std::vector<double> gradients;
-  for (size_t i = 0; i < program.states.size(); ++i) gradients.push_back(0.5 + static_cast<double>(i));
+  UnitGradients gradients;
+  for (size_t i = 0; i < program.states.size(); ++i) gradients.states.push_back(0.5 + static_cast<double>(i));
+  gradients.products.resize(program.gates.size());
+  for (const Node& node : program.graph.nodes())
+    if (node.operation == Operation::kHiddenProduct) gradients.products[static_cast<size_t>(node.index)] = 0.25;
   std::vector<NodeId> hidden_sides = reverse.hidden_sides;  // a sum's gradient is that of its input side
   for (size_t i = 0; i < hidden_sides.size(); ++i)
     if (program.gates[i].is_sum) hidden_sides[i] = kNoNode;

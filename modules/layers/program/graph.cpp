@@ -22,6 +22,7 @@ constexpr OperationInfo kOperations[] = {
     {"state", kState},
     {"vector", kVector},
     {"state_gradient", kStateGradient},
+    {"product_gradient", kProductGradient},
     {"hidden_product", kHiddenProduct, Notation::kHidden, 1},
     {"negate", kNegate, Notation::kHidden, 1},
     {"sigmoid", kSigmoid, Notation::kFunction, 1},
@@ -133,6 +134,7 @@ double compute(Operation operation, double a, double b, double c) {
     case kState:
     case kVector:
     case kStateGradient:
+    case kProductGradient:
     case kHiddenProduct:
       break;
   }

@@ -10,13 +10,14 @@ namespace rnnlab {
 enum class Operation : uint8_t {
   // Leaves.
   kNumber,
-  kGate,           // W x + b + R h of a gate that is only read as this sum
-  kInputSide,      // W x + b of a gate
-  kHiddenSide,     // R h + b of a gate
-  kState,          // before the step
-  kVector,         // a learned number for each unit
-  kStateGradient,  // of a state after the step; in reverse programs alone
-  kHiddenProduct,  // R e + b of a gate, for an expression e in place of h; it has one argument
+  kGate,             // W x + b + R h of a gate that is only read as this sum
+  kInputSide,        // W x + b of a gate
+  kHiddenSide,       // R h + b of a gate
+  kState,            // before the step
+  kVector,           // a learned number for each unit
+  kStateGradient,    // of a state after the step; in reverse programs alone
+  kProductGradient,  // of e, back through the product of a gate with e; in reverse programs alone
+  kHiddenProduct,    // R e + b of a gate, for an expression e in place of h; it has one argument
   // Functions of one number.
   kNegate,
   kSigmoid,

@@ -66,6 +66,8 @@ class PassPrinter {
         return stored("set_carry", at);
       case TileAction::kStoreVectorGradient:
         return stored("set_vector_gradient", at);
+      case TileAction::kStoreOperand:
+        return stored("set_operand", at);
     }
     fail_invariant("a listed action", __FILE__, __LINE__, "PassPrinter does not know the action");
   }
@@ -95,6 +97,8 @@ class PassPrinter {
         return fmt::format("units.gradient({}, {})", at.index, at.a);
       case kVector:
         return fmt::format("units.vector({})", at.index);
+      case kProductGradient:
+        return fmt::format("units.product_gradient({})", at.index);
       case kHiddenProduct:
         fail_invariant("an operation of step code", __FILE__, __LINE__, "step code has no such operation");
       case kAdd:
@@ -124,6 +128,7 @@ class PassPrinter {
 };
 
 std::string printed_pass(std::string_view name, const std::vector<TileInstruction>& code) {
+  if (code.empty()) return "";
   return fmt::format(
       "  template <class Units>\n"
       "  RNNLAB_HOST_DEVICE static void {}(Units& units) {{\n"
@@ -139,11 +144,12 @@ std::string printed_step(const StepInstructions& code, std::string_view name) {
   const kernels::StepColumns& columns = code.columns;
   return fmt::format(
              "struct {} {{\n"
-             "  static constexpr StepColumns kColumns = {{{}, {}, {}, {}, {}, {}, {}}};\n"
+             "  static constexpr StepColumns kColumns = {{{}, {}, {}, {}, {}, {}, {}, {}}};\n"
              "  static constexpr bool kHasSidesApart = {};\n",
              name, columns.input, columns.hidden, columns.inner, columns.kept, columns.carried, columns.vectors,
-             columns.has_hidden_bias, code.has_sides_apart) +
-         printed_pass("forward", code.forward) + printed_pass("backward", code.backward) + "};\n";
+             columns.operands, columns.has_hidden_bias, code.has_sides_apart) +
+         printed_pass("forward", code.forward) + printed_pass("backward", code.backward) +
+         printed_pass("operands", code.operands) + printed_pass("product_sides", code.product_sides) + "};\n";
 }
 
 }  // namespace rnnlab

@@ -14,11 +14,12 @@ namespace rnnlab {
 // The instructions of a program, and what kernels know of it when they are compiled.
 struct StepInstructions {
   std::vector<kernels::TileInstruction> forward, backward;
+  std::vector<kernels::TileInstruction> operands, product_sides;  // empty if no product reads an operand
   kernels::StepColumns columns;
   bool has_sides_apart = false;  // the gradients of both sides of a gate may differ
 };
 
-// Returns a struct with kColumns, kHasSidesApart, and the functions forward(units) and backward(units), for the Units
+// Returns a struct with kColumns, kHasSidesApart, and a function for each pass, such as forward(units), for the Units
 // of kernels/step_units.h. It contains no names of the equations, and its numbers do not depend on the locale.
 std::string printed_step(const StepInstructions& code, std::string_view name);
 

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-
 namespace rnnlab {
 namespace {
 
@@ -101,7 +99,7 @@ class Adjoints {
         add_where(b, a, g);
         return add_where_not(c, a, g);
       case kHiddenProduct:
-        fail_invariant("no dependent product", __FILE__, __LINE__, "its operand needs the gradient of a product");
+        return add(a, graph().leaf(kProductGradient, node.index));
       case kNumber:
       case kGate:
       case kInputSide:
@@ -109,6 +107,7 @@ class Adjoints {
       case kState:
       case kVector:
       case kStateGradient:
+      case kProductGradient:
       case kConstant:
       case kSignOf:
       case kLess:
@@ -127,7 +126,8 @@ class Adjoints {
       const Node& node = graph()[id];
       const auto index = static_cast<size_t>(node.index);
       if (node.operation == kGate || node.operation == kInputSide) reverse_.input_sides[index] = adjoint(id);
-      if (node.operation == kGate || node.operation == kHiddenSide) reverse_.hidden_sides[index] = adjoint(id);
+      if (node.operation == kGate || node.operation == kHiddenSide || node.operation == kHiddenProduct)
+        reverse_.hidden_sides[index] = adjoint(id);
       if (node.operation == kState) reverse_.states[index] = adjoint(id);
       if (node.operation == kVector) reverse_.vectors[index] = adjoint(id);
     }
@@ -176,7 +176,7 @@ class KeptValues {
   }
 
   static bool is_side(Operation operation) {
-    return operation == kGate || operation == kInputSide || operation == kHiddenSide;
+    return operation == kGate || operation == kInputSide || operation == kHiddenSide || operation == kHiddenProduct;
   }
 
   static bool is_function(Operation operation) {

@@ -16,7 +16,8 @@ struct ReverseProgram {
   Graph graph;             // that of the program, and then the adjoints
   NodeId num_forward = 0;  // nodes of the program
   // The gradient of each value that the step read; kNoNode: it is always 0. A gate whose sides are read as their sum
-  // has one gradient, in both lists.
+  // has one gradient, in both lists. Where a product reads an expression e in place of the hidden state, the gradient
+  // of e comes back through the product (kProductGradient), which waits for the gradient of the hidden side.
   std::vector<NodeId> input_sides, hidden_sides;  // by gate
   std::vector<NodeId> states;                     // before the step
   std::vector<NodeId> vectors;                    // by row
@@ -28,7 +29,6 @@ struct ReverseProgram {
   std::vector<NodeId> results() const;
 };
 
-// The program must not have a dependent product: such a program is differentiated by autograd alone.
 ReverseProgram reverse_of(const CellProgram& program);
 
 }  // namespace rnnlab

@@ -27,16 +27,22 @@ struct Store {
 uint8_t small(size_t index) { return static_cast<uint8_t>(index); }
 uint8_t at(const std::vector<uint8_t>& list, int32_t index) { return list[static_cast<size_t>(index)]; }
 
-// The columns of each gate, or kNoColumn.
+// The columns of each gate, and the number of the operand that its product reads, or kNoColumn.
 struct GateColumns {
-  explicit GateColumns(const CellProgram& program) {
+  explicit GateColumns(const CellProgram& program) : operand(program.gates.size(), kNoColumn) {
     uint8_t next_input = 0, next_hidden = 0;
     for (const GateSides& gate : program.gates) {
       input.push_back(gate.reads_input ? next_input++ : kNoColumn);
       hidden.push_back(gate.reads_hidden ? next_hidden++ : kNoColumn);
     }
+    for (NodeId id = 0; id < program.graph.size(); ++id) {
+      if (program.graph[id].operation != Operation::kHiddenProduct) continue;
+      operand[static_cast<size_t>(program.graph[id].index)] = small(products.size());
+      products.push_back(id);
+    }
   }
-  std::vector<uint8_t> input, hidden;
+  std::vector<uint8_t> input, hidden, operand;
+  std::vector<NodeId> products;  // by operand
 };
 
 // Emits instructions for nodes in their order, and gives each value a tile until its last use.
@@ -94,7 +100,6 @@ class Emitter {
   TileInstruction instruction_of(NodeId id) const {
     if (const auto load = loads_.find(id); load != loads_.end()) return load->second;
     const Node& node = graph_[id];
-    RNNLAB_INVARIANT(node.operation != Operation::kHiddenProduct, "step code has no such operation");
     TileInstruction instruction{.operation = node.operation, .number = node.number};
     place(instruction, node.index);
     uint8_t* slots[] = {&instruction.a, &instruction.b, &instruction.c};
@@ -115,6 +120,9 @@ class Emitter {
       case Operation::kHiddenSide:
         leaf.a = at(gates_.hidden, index);
         leaf.b = at(code_of_step_.hidden_places, leaf.a);
+        return;
+      case Operation::kProductGradient:
+        leaf.index = at(gates_.operand, index);
         return;
       case Operation::kStateGradient:
         leaf.a = at(code_of_step_.carry_columns, index);
@@ -156,6 +164,25 @@ class Emitter {
   std::vector<TileInstruction> code_;
 };
 
+// The forward pass reads the products of operands as it reads other sides.
+std::map<NodeId, TileInstruction> loaded_products(const CellProgram& program, const GateColumns& gates,
+                                                  const StepCode& code) {
+  std::map<NodeId, TileInstruction> loads;
+  for (const NodeId product : gates.products) {
+    const uint8_t column = at(gates.hidden, program.graph[product].index);
+    loads[product] = {.operation = Operation::kHiddenSide, .a = column, .b = code.hidden_places[column]};
+  }
+  return loads;
+}
+
+std::optional<std::vector<TileInstruction>> operands_code(const CellProgram& program, const GateColumns& gates,
+                                                          const StepCode& code) {
+  std::vector<Store> stores;
+  for (size_t i = 0; i < gates.products.size(); ++i)
+    stores.push_back({TileAction::kStoreOperand, small(i), program.graph[gates.products[i]].arguments[0]});
+  return Emitter(program.graph, {}, stores, gates, code).run();
+}
+
 std::optional<std::vector<TileInstruction>> forward_code(const CellProgram& program, const ReverseProgram& reverse,
                                                          const GateColumns& gates, const StepCode& code) {
   std::vector<Store> stores;
@@ -163,11 +190,11 @@ std::optional<std::vector<TileInstruction>> forward_code(const CellProgram& prog
     stores.push_back({TileAction::kStoreKept, small(i), reverse.kept[i]});
   for (size_t i = 0; i < program.new_states.size(); ++i)
     stores.push_back({TileAction::kStoreState, small(i), program.new_states[i]});
-  return Emitter(program.graph, {}, stores, gates, code).run();
+  return Emitter(program.graph, loaded_products(program, gates, code), stores, gates, code).run();
 }
 
-std::optional<std::vector<TileInstruction>> backward_code(const CellProgram& program, ReverseProgram reverse,
-                                                          const GateColumns& gates, const StepCode& code) {
+// Returns how the reverse program's passes read values of the forward pass.
+std::map<NodeId, TileInstruction> loaded_values(const CellProgram& program, const ReverseProgram& reverse) {
   std::map<NodeId, TileInstruction> loads;
   for (size_t i = 0; i < program.new_states.size(); ++i)
     loads[program.new_states[i]] = {.action = TileAction::kLoadStateAfter, .index = small(i)};
@@ -178,6 +205,23 @@ std::optional<std::vector<TileInstruction>> backward_code(const CellProgram& pro
   });
   for (size_t i = 0; i < reverse.kept.size(); ++i)
     loads[reverse.kept[i]] = {.action = TileAction::kLoadKept, .index = small(i)};
+  return loads;
+}
+
+std::optional<std::vector<TileInstruction>> product_sides_code(const CellProgram& program, ReverseProgram reverse,
+                                                               const GateColumns& gates, const StepCode& code) {
+  const NodeId zero = reverse.graph.number(0);
+  std::vector<Store> stores;
+  for (const NodeId product : gates.products) {
+    const int32_t gate = program.graph[product].index;
+    const NodeId side = reverse.hidden_sides[static_cast<size_t>(gate)];
+    stores.push_back({TileAction::kStoreHiddenSide, at(gates.hidden, gate), side == kNoNode ? zero : side});
+  }
+  return Emitter(reverse.graph, loaded_values(program, reverse), stores, gates, code).run();
+}
+
+std::optional<std::vector<TileInstruction>> backward_code(const CellProgram& program, ReverseProgram reverse,
+                                                          const GateColumns& gates, const StepCode& code) {
   const NodeId zero = reverse.graph.number(0);
   const auto or_zero = [&](NodeId node) { return node == kNoNode ? zero : node; };
   std::vector<Store> stores;
@@ -192,7 +236,7 @@ std::optional<std::vector<TileInstruction>> backward_code(const CellProgram& pro
       stores.push_back({TileAction::kStoreCarry, code.carry_columns[i], reverse.states[i]});
   for (size_t i = 0; i < reverse.vectors.size(); ++i)
     stores.push_back({TileAction::kStoreVectorGradient, small(i), or_zero(reverse.vectors[i])});
-  return Emitter(reverse.graph, loads, stores, gates, code).run();
+  return Emitter(reverse.graph, loaded_values(program, reverse), stores, gates, code).run();
 }
 
 // Gives each product of the hidden state and each carried gradient its place.
@@ -220,13 +264,20 @@ std::optional<StepCode> compile(const CellProgram& program) {
                   .inner = std::ssize(program.states) - 1,
                   .kept = std::ssize(reverse.kept),
                   .vectors = static_cast<int64_t>(num_rows(program.vectors)),
+                  .operands = std::ssize(gates.products),
                   .has_hidden_bias = program.has_hidden_biases()};
   set_places(code, program, reverse, gates);
+  for (const NodeId product : gates.products)
+    code.operand_columns.push_back(at(gates.hidden, program.graph[product].index));
   auto forward = forward_code(program, reverse, gates, code);
   auto backward = backward_code(program, reverse, gates, code);
-  if (!forward || !backward) return std::nullopt;
+  auto operands = operands_code(program, gates, code);
+  auto product_sides = product_sides_code(program, reverse, gates, code);
+  if (!forward || !backward || !operands || !product_sides) return std::nullopt;
   code.forward = *std::move(forward);
   code.backward = *std::move(backward);
+  code.operands = *std::move(operands);
+  code.product_sides = *std::move(product_sides);
   code.text = printed_step(code, "JitProgram");
   return code;
 }
@@ -242,16 +293,28 @@ const StepCode* find_code(const CellProgram& program) {
   return found->second.get();
 }
 
+// Returns whether the operand of a product depends on the product of another operand.
+bool has_waiting_operand(const CellProgram& program) {
+  const auto is_product = [&](NodeId id) { return program.graph[id].operation == Operation::kHiddenProduct; };
+  for (NodeId id = 0; id < program.graph.size(); ++id) {
+    if (!is_product(id)) continue;
+    const std::vector<bool> needed = needed_for(program.graph, {program.graph[id].arguments[0]});
+    for (NodeId other = 0; other < id; ++other)
+      if (needed[static_cast<size_t>(other)] && is_product(other)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 int64_t StepCode::num_sums() const {
+  if (hidden_places.empty()) return columns.input;
   return std::max(columns.input, static_cast<int64_t>(std::ranges::max(hidden_places)) + 1);
 }
 
 std::string why_no_step_code(const CellProgram& program) {
-  if (program.has_dependent_product()) return "a product reads an expression in place of the hidden state";
+  if (has_waiting_operand(program)) return "a product's operand waits for a product whose operand waits too";
   if (program.num_input_gates() == 0) return "no gate reads the input";
-  if (program.num_hidden_gates() == 0) return "no gate reads the hidden state";
   if (find_code(program) == nullptr)
     return fmt::format("more than {} of its values are needed at the same time", kernels::kMostTiles);
   return "";

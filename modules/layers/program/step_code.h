@@ -22,6 +22,9 @@ struct StepCode : StepInstructions {
   // By state: its column among the carried gradients, or kNoColumn.
   std::vector<uint8_t> carry_columns;
 
+  // By operand: the column of the product that reads it, among the hidden state's products.
+  std::vector<uint8_t> operand_columns;
+
   std::string text;  // printed_step(*this, "JitProgram"), which GPUs compile
 
   int64_t num_sums() const;

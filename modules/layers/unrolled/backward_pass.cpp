@@ -8,7 +8,9 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/sum.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
+#include "layers/unrolled/recurrent_product.h"
 #include "layers/unrolled/stream_set.h"
 
 namespace rnnlab {
@@ -39,14 +41,6 @@ void sum_recurrent_bias(const StepCode& code, const at::Tensor& recurrent_side, 
 
 }  // namespace
 
-void multiply_into(const at::Tensor& out, const at::Tensor& left, const at::Tensor& right) {
-  at::Tensor result = out;
-  if (out.scalar_type() == left.scalar_type())
-    at::mm_out(result, left, right);
-  else
-    at::mm_out(result, left, right, out.scalar_type());
-}
-
 WeightGradients empty_weight_gradients(const PassSpec& spec, const LayerTrace& trace) {
   const DirectionWeights& weights = trace.weights;
   const auto empty_as = [&](const at::Tensor& weight) {
@@ -62,7 +56,8 @@ void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace
                                WeightGradients& weights) {
   multiply_into(weights.weight_ih, matrix_of(gradients.input_side).t(), matrix_of(trace.input));
   const at::Tensor before = matrix_of(states_before(spec.direction, trace.hidden));
-  multiply_into(weights.weight_hh, matrix_of(gradients.recurrent_side).t(), before);
+  RecurrentProducts::multiply_weight(*spec.code, weights.weight_hh, matrix_of(gradients.recurrent_side), before,
+                                     trace.operands.defined() ? matrix_of(trace.operands) : at::Tensor());
   sum_rows(weights.bias_ih, matrix_of(gradients.input_side));
   if (weights.vectors.defined()) sum_rows(weights.vectors, matrix_of(gradients.vectors));
   if (!spec.has_two_sides() || !weights.bias_hh.defined()) return;
@@ -145,7 +140,8 @@ class BackwardPass {
 
  private:
   struct Operands {
-    at::Tensor weight_ih, weight_hh;  // (G * H, I), (G * H, H)
+    at::Tensor weight_ih;  // (G * H, I), or undefined if its product is not needed
+    RecurrentProducts products;
   };
 
   void run_loop() {
@@ -169,9 +165,15 @@ class BackwardPass {
     const LayerTrace& trace = layers_[layer];
     LayerGradients& gradients = gradients_[layer];
     const int64_t t = position_of(spec_.direction, i, trace.num_steps());
-    const bool is_last = i + 1 == trace.num_steps();
-    run_backward_step(spec_, trace, gradients, is_last ? NextStep::kMissing : NextStep::kExists, t);
-    at::mm_out(gradients.from_next_step, gradients.recurrent_side[t], operands_[layer].weight_hh);
+    const bool has_next = spec_.has_recurrent_product() && i + 1 < trace.num_steps();
+    const NextStep next = has_next ? NextStep::kExists : NextStep::kMissing;
+    const RecurrentProducts& products = operands_[layer].products;
+    if (gradients.operands.defined()) {
+      run_product_sides_step(spec_, trace, gradients, next, t);
+      products.multiply_operands_back(gradients.operands, gradients.recurrent_side[t]);
+    }
+    run_backward_step(spec_, trace, gradients, next, t);
+    products.multiply_hidden_back(gradients.from_next_step, gradients.recurrent_side[t]);
   }
 
   // The gradient of the layer's input is the gradient of the outputs of the layer below.
@@ -199,8 +201,10 @@ class BackwardPass {
       gradients.output = is_top ? results_.hidden[layer] : all[layer + 1].input;
       if (!results_.cell.empty()) gradients.cell_output = results_.cell[layer];
       set_sides(gradients, spec_, trace, trace.num_steps(), empty_tensor);
-      gradients.from_next_step = at::empty_like(trace.hidden[0]);
+      gradients.from_next_step =
+          spec_.has_recurrent_product() ? at::empty_like(trace.hidden[0]) : at::zeros_like(trace.hidden[0]);
       gradients.carry = make_carry(spec_, trace);
+      if (trace.operands.defined()) gradients.operands = at::empty_like(trace.operands[0]);
       if (layer > 0 || needs_.input) gradients.input = at::empty_like(trace.input);
     }
     return all;
@@ -216,13 +220,12 @@ class BackwardPass {
   // Without a copy, the inner index of the product is the weights' slow index here, but the fast index in the forward
   // pass, and cuBLAS is slower with a slow inner index.
   std::vector<Operands> make_operands() const {
-    const bool transpose = spec_.variant.pretransposes;
-    const auto with_layout = [&](const at::Tensor& weight) { return transpose ? weight.t().contiguous().t() : weight; };
+    const FactorLayout layout = spec_.variant.pretransposes ? FactorLayout::kTransposed : FactorLayout::kAsTheyAre;
     std::vector<Operands> all;
     for (const LayerTrace& trace : layers_) {
       const bool multiplies_inputs = !all.empty() || needs_.input;
-      all.push_back({multiplies_inputs ? with_layout(trace.weights.weight_ih) : at::Tensor(),
-                     with_layout(trace.weights.weight_hh)});
+      all.push_back({multiplies_inputs ? in_layout(trace.weights.weight_ih, layout) : at::Tensor(),
+                     RecurrentProducts(*spec_.code, trace.weights.weight_hh, trace.hidden_size(), layout)});
     }
     return all;
   }

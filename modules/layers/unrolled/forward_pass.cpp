@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "layers/unrolled/recurrent_product.h"
 #include "layers/unrolled/stream_set.h"
 
 namespace rnnlab {
@@ -33,15 +34,20 @@ class ForwardPass {
 
  private:
   struct Operands {
-    at::Tensor weight_ih, weight_hh;  // (I, G * H), (H, G * H)
-    at::Tensor recurrent;             // (B, G * H)
+    at::Tensor weight_ih;  // (I, G * H)
+    RecurrentProducts products;
+    at::Tensor recurrent;  // (B, G * H), or undefined if there is no such product
   };
 
   std::vector<Operands> make_operands() const {
     std::vector<Operands> all;
-    for (const LayerTrace& layer : layers_)
-      all.push_back({layer.weights.weight_ih.t(), layer.weights.weight_hh.t(),
-                     at::empty({layer.batch_size(), layer.weights.weight_hh.size(0)}, layer.gates.options())});
+    for (const LayerTrace& layer : layers_) {
+      const at::Tensor& weight = layer.weights.weight_hh;
+      all.push_back(
+          {layer.weights.weight_ih.t(),
+           RecurrentProducts(*spec_.code, weight, layer.hidden_size(), FactorLayout::kAsTheyAre),
+           weight.defined() ? at::empty({layer.batch_size(), weight.size(0)}, layer.gates.options()) : weight});
+    }
     return all;
   }
 
@@ -70,9 +76,13 @@ class ForwardPass {
 
   void run_step(size_t layer, int64_t i) {
     LayerTrace& trace = layers_[layer];
-    Operands& operands = operands_[layer];
+    const Operands& operands = operands_[layer];
     const int64_t t = position_of(spec_.direction, i, trace.num_steps());
-    at::mm_out(operands.recurrent, trace.hidden[state_rows(spec_.direction, t).before], operands.weight_hh);
+    operands.products.multiply_hidden(operands.recurrent, trace.hidden[state_rows(spec_.direction, t).before]);
+    if (trace.operands.defined()) {
+      run_operands_step(spec_, trace, operands.recurrent, t);
+      operands.products.multiply_operands(operands.recurrent, trace.operands[t]);
+    }
     run_forward_step(spec_, trace, operands.recurrent, t);
   }
 

@@ -69,9 +69,6 @@ struct WeightGradients {
 // Allocates the gradients on the current stream.
 WeightGradients empty_weight_gradients(const PassSpec& spec, const LayerTrace& trace);
 
-// Computes out = left * right, in the type of `out`, which may be wider than the type of the factors.
-void multiply_into(const at::Tensor& out, const at::Tensor& left, const at::Tensor& right);
-
 // Computes all gradients.
 void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
                                WeightGradients& weights);

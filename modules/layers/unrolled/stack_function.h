@@ -31,7 +31,9 @@ inline size_t first_parameter(Cell cell) { return has_cell_state(cell) ? 3 : 2; 
 // Appends the tensors of a layer's weights, or of their gradients, that the cell has.
 template <class Weights>
 void append_weights(std::vector<at::Tensor>& list, const PassSpec& spec, const Weights& weights) {
-  list.insert(list.end(), {weights.weight_ih, weights.weight_hh, weights.bias_ih});
+  list.push_back(weights.weight_ih);
+  if (spec.has_recurrent_product()) list.push_back(weights.weight_hh);
+  list.push_back(weights.bias_ih);
   if (spec.code->columns.has_hidden_bias) list.push_back(weights.bias_hh);
   if (spec.code->columns.vectors > 0) list.push_back(weights.vectors);
 }

@@ -2,73 +2,16 @@
 #include "layers/unrolled/step_runner.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/relu.h>
-#include <ATen/ops/sigmoid.h>
-#include <ATen/ops/tanh.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "base/error.h"
 #include "layers/device/number_types.h"
 #include "layers/device/run_kernels.h"
+#include "layers/unrolled/tensor_step.h"
 
 namespace rnnlab {
-namespace {
-
-at::Tensor activated(Activation activation, const at::Tensor& x) {
-  return activation == Activation::kTanh ? at::tanh(x) : at::relu(x);
-}
-
-at::Tensor slope(Activation activation, const at::Tensor& value) {
-  return activation == Activation::kTanh ? 1 - value * value : value.gt(0).to(value.scalar_type());
-}
-
-at::Tensor sigmoid_slope(const at::Tensor& value) { return value * (1 - value); }
-
-// Returns the gates i, f, g, o of a (B, 4H) matrix, as views.
-struct GateViews {
-  at::Tensor i, f, g, o;
-};
-GateViews views_of(const at::Tensor& matrix) {
-  const auto parts = matrix.chunk(4, 1);
-  return {parts[0], parts[1], parts[2], parts[3]};
-}
-
-}  // namespace
-
-void run_separate_lstm_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& recurrent, int64_t t) {
-  const auto [before, after] = state_rows(spec.direction, t);
-  const at::Tensor sums = trace.gates[t];
-  sums.add_(recurrent).add_(trace.weights.bias_ih).add_(trace.weights.bias_hh);
-  const auto [i, f, g, o] = views_of(sums);
-  i.sigmoid_();
-  f.sigmoid_();
-  g.copy_(activated(spec.activation, g));
-  o.sigmoid_();
-  const at::Tensor cell = trace.cell[after];
-  cell.copy_(f * trace.cell[before] + i * g);
-  trace.hidden[after].copy_(o * activated(spec.activation, cell));
-}
-
-void run_separate_lstm_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients,
-                                NextStep next, int64_t t) {
-  const auto [before, after] = state_rows(spec.direction, t);
-  const auto [i, f, g, o] = views_of(trace.gates[t]);
-  const auto target = views_of(gradients.input_side[t]);
-  const at::Tensor value = activated(spec.activation, trace.cell[after]);
-  at::Tensor hidden = next == NextStep::kExists ? gradients.from_next_step : at::zeros_like(gradients.from_next_step);
-  if (gradients.output.defined()) hidden = hidden + gradients.output[t];
-  at::Tensor cell = gradients.carry + hidden * o * slope(spec.activation, value);
-  if (gradients.cell_output.defined()) cell = cell + gradients.cell_output[t];
-  target.i.copy_(cell * g * sigmoid_slope(i));
-  target.f.copy_(cell * trace.cell[before] * sigmoid_slope(f));
-  target.g.copy_(cell * i * slope(spec.activation, g));
-  target.o.copy_(hidden * value * sigmoid_slope(o));
-  gradients.carry.copy_(cell * f);
-}
-
 kernels::Products products_of(const LayerTrace& trace, const void* recurrent, int64_t t) {
   const DirectionWeights& weights = trace.weights;
   return {row(trace.gates, t), recurrent, weights.bias_ih.const_data_ptr(),
@@ -93,11 +36,29 @@ kernels::ProgramStep program_step(const UnrolledSpec& spec, const LayerTrace& tr
           .vectors = trace.weights.vectors.defined() ? trace.weights.vectors.const_data_ptr() : nullptr};
 }
 
-void set_pass(kernels::ProgramStep& work, kernels::StepPass pass,
-              const std::vector<kernels::TileInstruction>& instructions) {
+const std::vector<kernels::TileInstruction>& instructions_of(const StepCode& code, kernels::StepPass pass) {
+  switch (pass) {
+    case kernels::StepPass::kForward:
+      return code.forward;
+    case kernels::StepPass::kBackward:
+      return code.backward;
+    case kernels::StepPass::kOperands:
+      return code.operands;
+    case kernels::StepPass::kProductSides:
+      return code.product_sides;
+  }
+  fail_invariant("a listed pass", __FILE__, __LINE__, "instructions_of does not know the pass");
+}
+
+void set_pass(kernels::ProgramStep& work, kernels::StepPass pass, const StepCode& code) {
+  const auto& instructions = instructions_of(code, pass);
   work.pass = pass;
   work.instructions = instructions.data();
   work.num_instructions = std::ssize(instructions);
+}
+
+kernels::HiddenGradient hidden_gradient_of(const LayerGradients& gradients, NextStep next, int64_t t) {
+  return {row(gradients.output, t), next == NextStep::kExists ? gradients.from_next_step.const_data_ptr() : nullptr};
 }
 
 }  // namespace
@@ -105,7 +66,7 @@ void set_pass(kernels::ProgramStep& work, kernels::StepPass pass,
 kernels::ProgramStep forward_work(const UnrolledSpec& spec, const LayerTrace& trace, const kernels::Products& products,
                                   int64_t t) {
   kernels::ProgramStep work = program_step(spec, trace, t);
-  set_pass(work, kernels::StepPass::kForward, spec.code->forward);
+  set_pass(work, kernels::StepPass::kForward, *spec.code);
   work.products = products;
   return work;
 }
@@ -113,13 +74,14 @@ kernels::ProgramStep forward_work(const UnrolledSpec& spec, const LayerTrace& tr
 kernels::ProgramStep backward_work(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
                                    const kernels::HiddenGradient& hidden_gradient, int64_t t, int64_t side_row) {
   kernels::ProgramStep work = program_step(spec, trace, t);
-  set_pass(work, kernels::StepPass::kBackward, spec.code->backward);
+  set_pass(work, kernels::StepPass::kBackward, *spec.code);
   work.hidden_gradient = hidden_gradient;
   work.inner_gradient = row(gradients.cell_output, t);
   work.carry = gradients.carry.defined() ? gradients.carry.data_ptr() : nullptr;
   work.input_side = row(gradients.input_side, side_row);
   work.hidden_side = row(gradients.recurrent_side, side_row);
   work.vector_gradients = row(gradients.vectors, side_row);
+  if (gradients.operands.defined()) work.operand_gradients = gradients.operands.const_data_ptr();
   return work;
 }
 
@@ -141,18 +103,33 @@ void launch_steps(std::span<const kernels::ProgramStep> works, const at::Device&
     run_kernels(works.subspan(first, std::min(kernels::kLayersAtOnce, works.size() - first)), device);
 }
 
+void run_operands_step(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& recurrent, int64_t t) {
+  if (!spec.variant.fuses_pointwise) return run_tensor_operands(spec, trace, recurrent, t);
+  kernels::ProgramStep work = forward_work(spec, trace, products_of(trace, recurrent.const_data_ptr(), t), t);
+  set_pass(work, kernels::StepPass::kOperands, *spec.code);
+  work.operands = row(trace.operands, t);
+  launch_step(work, trace.gates.device());
+}
+
 void run_forward_step(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& recurrent, int64_t t) {
-  if (!spec.variant.fuses_pointwise) return run_separate_lstm_forward(spec, trace, recurrent, t);
-  const kernels::Products products = products_of(trace, recurrent.const_data_ptr(), t);
-  launch_step(forward_work(spec, trace, products, t), trace.gates.device());
+  if (!spec.variant.fuses_pointwise) return run_tensor_forward(spec, trace, recurrent, t);
+  const void* products = recurrent.defined() ? recurrent.const_data_ptr() : nullptr;
+  launch_step(forward_work(spec, trace, products_of(trace, products, t), t), trace.gates.device());
+}
+
+void run_product_sides_step(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients, NextStep next,
+                            int64_t t) {
+  if (!spec.variant.fuses_pointwise) return run_tensor_product_sides(spec, trace, gradients, next, t);
+  kernels::ProgramStep work = backward_work(spec, trace, gradients, hidden_gradient_of(gradients, next, t), t, t);
+  set_pass(work, kernels::StepPass::kProductSides, *spec.code);
+  launch_step(work, trace.gates.device());
 }
 
 void run_backward_step(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients, NextStep next,
                        int64_t t) {
-  if (!spec.variant.fuses_pointwise) return run_separate_lstm_backward(spec, trace, gradients, next, t);
-  const void* from_next_step = next == NextStep::kExists ? gradients.from_next_step.const_data_ptr() : nullptr;
-  const kernels::HiddenGradient hidden = {row(gradients.output, t), from_next_step};
-  launch_step(backward_work(spec, trace, gradients, hidden, t, t), trace.gates.device());
+  if (!spec.variant.fuses_pointwise) return run_tensor_backward(spec, trace, gradients, next, t);
+  launch_step(backward_work(spec, trace, gradients, hidden_gradient_of(gradients, next, t), t, t),
+              trace.gates.device());
 }
 
 }  // namespace rnnlab

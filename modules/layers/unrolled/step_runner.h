@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the point-wise part of one layer's steps, forward and backward: by one own kernel, or for LSTM by separate
-// operations, on the device of the tensors and on its current stream.
+// Runs the point-wise part of one layer's steps, forward and backward: by one own kernel, or by LibTorch's operators
+// (tensor_step.h), on the device of the tensors and on its current stream.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,21 @@ struct LayerGradients {
   at::Tensor from_next_step;  // (B, H): of the hidden state, through the recurrent product
   at::Tensor carry;           // (B, carried * H) acc: of an LSTM's cell state; of a GRU's hidden state without the
                               // product
+  at::Tensor operands;        // (B, operands * H), or undefined: of what products read in place of the hidden state
   at::Tensor vectors;         // (T, B, V * H), or undefined: of the learned vectors, step by step
   at::Tensor input;           // (T, B, I), or undefined if it is not needed
 };
 
 enum class NextStep { kExists, kMissing };  // whether `from_next_step` counts
+
+// Computes the operands of the products of step t, into the trace, from the products that wait for none. Only for cells
+// that have operands, like the next function.
+void run_operands_step(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& recurrent, int64_t t);
+
+// Computes the gradients of the products that read operands, in step t of `recurrent_side`, before those of the
+// operands are known.
+void run_product_sides_step(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients, NextStep next,
+                            int64_t t);
 
 // Computes step t, a position in the sequence. The trace must have the products of the inputs and the state before the
 // step. The kept values replace the products, and the state after the step is written. `recurrent`: (B, G * H),
@@ -36,13 +46,6 @@ void run_forward_step(const UnrolledSpec& spec, LayerTrace& trace, const at::Ten
 // `from_next_step` for each step.
 void run_backward_step(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients, NextStep next,
                        int64_t t);
-
-// These functions compute the point-wise part of an LSTM step by LibTorch's own operations, one for every line of the
-// formulas. `grouped` and `streamed` use them; all later variants use one kernel instead.
-
-void run_separate_lstm_forward(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& recurrent, int64_t t);
-void run_separate_lstm_backward(const UnrolledSpec& spec, const LayerTrace& trace, LayerGradients& gradients,
-                                NextStep next, int64_t t);
 
 // Starts the point-wise part of a step on the device of its tensors: on the current CUDA stream, or by the threads of
 // the CPU.

@@ -40,8 +40,9 @@ struct LayerTrace {
   // input, unless a kernel makes them. Steps beyond a sequence's length have gates too, which mean nothing.
   at::Tensor gates;
   at::Tensor more_kept;  // (T, B, (K - G) * H): if K > G values are kept, the others; of a GRU one, W_hn h + b_hn
-  at::Tensor hidden;     // (T + 1, B, H): all hidden states; the initial one is before the first step that is read
-  at::Tensor cell;       // (T + 1, B, inner * H) acc: all inner states, such as an LSTM's cell state, in the same order
+  at::Tensor operands;  // (T, B, operands * H): what products read in place of the hidden state; undefined if none does
+  at::Tensor hidden;    // (T + 1, B, H): all hidden states; the initial one is before the first step that is read
+  at::Tensor cell;      // (T + 1, B, inner * H) acc: all inner states, such as an LSTM's cell state, in the same order
 
   // Returns all tensors, which autograd keeps for the backward pass.
   std::vector<at::Tensor*> tensors() {
@@ -53,6 +54,7 @@ struct LayerTrace {
             &input,
             &gates,
             &more_kept,
+            &operands,
             &hidden,
             &cell};
   }
@@ -75,9 +77,13 @@ struct PassSpec {
   // them.
   bool has_two_sides() const { return code->has_sides_apart; }
 
+  // Returns whether a step waits for a product: whether a gate reads the hidden state.
+  bool has_recurrent_product() const { return code->columns.hidden > 0; }
+
   // Returns how many tensors the weights of a layer are (DirectionWeights); the others are undefined.
   size_t num_weights() const {
-    return size_t{3} + (code->columns.has_hidden_bias ? 1 : 0) + (code->columns.vectors > 0 ? 1 : 0);
+    return size_t{2} + (has_recurrent_product() ? 1 : 0) + (code->columns.has_hidden_bias ? 1 : 0) +
+           (code->columns.vectors > 0 ? 1 : 0);
   }
 };
 

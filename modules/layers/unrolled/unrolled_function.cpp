@@ -17,7 +17,7 @@ States empty_states(const PassSpec& spec, const std::vector<at::Tensor>& operand
                     Allocate allocate) {
   const size_t first = first_parameter(spec.cell);
   const auto num_layers = static_cast<int64_t>((operands.size() - first) / spec.num_weights());
-  const int64_t hidden_size = operands[first + 1].size(1);  // of weight_hh
+  const int64_t hidden_size = operands[1].size(2);  // of the initial hidden states
   std::vector<int64_t> shape = {num_layers, sequence.size(0) + 1, sequence.size(1), hidden_size};
   const auto options = operands[0].options().requires_grad(false);
   States states = {allocate(shape, options.dtype(spec.type)), {}};
@@ -28,12 +28,13 @@ States empty_states(const PassSpec& spec, const std::vector<at::Tensor>& operand
 
 void begin_trace(LayerTrace& trace, size_t layer, const PassSpec& spec, const std::vector<at::Tensor>& operands,
                  const States& states, Allocate allocate) {
-  const auto* first = operands.data() + first_parameter(spec.cell) + layer * spec.num_weights();
+  const auto* next = operands.data() + first_parameter(spec.cell) + layer * spec.num_weights();
   const auto index = static_cast<int64_t>(layer);
-  trace.weights = {first[0].contiguous(), first[1].contiguous(), first[2].contiguous(), {}};
-  const bool has_hidden_bias = spec.code->columns.has_hidden_bias;
-  if (has_hidden_bias) trace.weights.bias_hh = first[3].contiguous();
-  if (spec.code->columns.vectors > 0) trace.weights.vectors = first[has_hidden_bias ? 4 : 3].contiguous();
+  trace.weights.weight_ih = (next++)->contiguous();
+  if (spec.has_recurrent_product()) trace.weights.weight_hh = (next++)->contiguous();
+  trace.weights.bias_ih = (next++)->contiguous();
+  if (spec.code->columns.has_hidden_bias) trace.weights.bias_hh = (next++)->contiguous();
+  if (spec.code->columns.vectors > 0) trace.weights.vectors = next->contiguous();
   trace.hidden = states.hidden[index];
   if (states.cell.defined()) trace.cell = states.cell[index];
   const int64_t num_steps = trace.hidden.size(0) - 1, batch_size = trace.hidden.size(1);
@@ -41,6 +42,8 @@ void begin_trace(LayerTrace& trace, size_t layer, const PassSpec& spec, const st
   trace.gates = allocate({num_steps, batch_size, trace.weights.weight_ih.size(0)}, options);
   if (const int64_t num_more = spec.code->columns.kept - spec.code->columns.input; num_more > 0)
     trace.more_kept = allocate({num_steps, batch_size, num_more * trace.hidden_size()}, options);
+  if (const int64_t num_operands = spec.code->columns.operands; num_operands > 0)
+    trace.operands = allocate({num_steps, batch_size, num_operands * trace.hidden_size()}, options);
 }
 
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implements the layers from `grouped` to `blocked`, which run their own loop over steps and their own back-propagation
 // through time. A variant (trace.h) states their optimisations. Weights and results are those of every other layer.
-// reset_gate: before and second derivatives are not supported.
+// Second derivatives are not supported.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of the unrolled layers. None has a product that waits for another, as with reset_gate: before, because
-// the products of a step are one. `wavefront` and `diagonal` are not bidirectional, because a layer waits for the whole
-// reverse sequence of the layer below, so that there is no diagonal.
+// The records of the unrolled layers. `wavefront` and `diagonal` are not bidirectional, because a layer waits for the
+// whole reverse sequence of the layer below, so that there is no diagonal.
 #include <fmt/format.h>
 
 #include "layers/kernel_cache/nvrtc.h"
@@ -28,9 +27,16 @@ std::optional<Refusal> refusal_without_nvrtc(const RecurrentOptions& options, co
                  {"layer", "model.cell", "device"}};
 }
 
+// `diagonal` and `blocked` are made for one product of the hidden state in a step.
+std::string why_not_one_product(const CellProgram& program) {
+  if (program.has_dependent_product()) return "a product reads an expression in place of the hidden state";
+  if (program.num_hidden_gates() == 0) return "no gate reads the hidden state";
+  return why_no_step_code(program);
+}
+
 LayerInfo step_on_both(std::string_view description, int speed_rank, decltype(LayerInfo::make) make) {
   return {.description = description,
-          .options = {kNumLayers, kBidirectional, kDropout},
+          .options = {kNumLayers, kBidirectional, kDropout, kHeads},
           .processors = {Processor::kCpu, Processor::kGpu},
           .needs_own_kernels = true,
           .speed_rank = speed_rank,
@@ -44,31 +50,30 @@ constexpr std::string_view kNeedsStreams = "needs CUDA streams; on a CPU use lay
 
 }  // namespace
 
-// The products of `grouped` and `streamed` are written only for LSTM.
 const LayerInfo& grouped_layer_info() {
   static const LayerInfo info = {
       .description = "the products of all gates as one, two a step; own backward pass through time",
-      .cells = {Cell::kLstm},
-      .options = {kNumLayers, kBidirectional, kDropout, Activation::kRelu},
+      .options = {kNumLayers, kBidirectional, kDropout, kHeads},
       .processors = {Processor::kCpu, Processor::kGpu},
       .speed_rank = 2,
       .auto_use = AutoUse::kIfNoOther,
       .is_optimisation_step = true,
-      .make = make_unrolled<kGroupedVariant>};
+      .make = make_unrolled<kGroupedVariant>,
+      .why_not = why_no_step_code};
   return info;
 }
 
 const LayerInfo& streamed_layer_info() {
   static const LayerInfo info = {
       .description = "grouped, with the input's and the recurrent product on two CUDA streams",
-      .cells = {Cell::kLstm},
-      .options = {kNumLayers, kBidirectional, kDropout, Activation::kRelu},
+      .options = {kNumLayers, kBidirectional, kDropout, kHeads},
       .processors = {Processor::kGpu},
       .other_processor = kNeedsStreams,
       .speed_rank = 3,
       .auto_use = AutoUse::kIfNoOther,
       .is_optimisation_step = true,
-      .make = make_unrolled<kStreamedVariant>};
+      .make = make_unrolled<kStreamedVariant>,
+      .why_not = why_no_step_code};
   return info;
 }
 
@@ -93,7 +98,7 @@ const LayerInfo& hoisted_layer_info() {
 const LayerInfo& wavefront_layer_info() {
   static const LayerInfo info = {
       .description = "hoisted by groups of steps, so that layers run at the same time, each on its CUDA streams",
-      .options = {kNumLayers, kDropout},
+      .options = {kNumLayers, kDropout, kHeads},
       .processors = {Processor::kGpu},
       .other_processor = kNeedsStreams,
       .needs_own_kernels = true,
@@ -119,7 +124,7 @@ const LayerInfo& diagonal_layer_info() {
       .make = make_unrolled<kDiagonalVariant>,
       .why_not =
           [](const CellProgram& program) {
-            std::string reason = why_no_step_code(program);
+            std::string reason = why_not_one_product(program);
             if (!reason.empty() || !step_code_of(program).has_sides_apart) return reason;
             return std::string("the gradients of a gate's two sides differ");
           },
@@ -136,7 +141,7 @@ const LayerInfo& blocked_layer_info() {
       .speed_rank = 11,
       .is_optimisation_step = true,
       .make = make_unrolled<kBlockedVariant>,
-      .why_not = why_no_step_code};
+      .why_not = why_not_one_product};
   return info;
 }
 

@@ -40,13 +40,15 @@ class RandomEquations {
   const std::string& value() { return values_[below(values_.size())]; }
 
   std::string read_gate(const std::string& gate) {
-    switch (below(4)) {
+    switch (below(5)) {
       case 0:
         return "x." + gate;
       case 1:
         return "h." + gate;
       case 2:
         return fmt::format("x.{0} * h.{0}", gate);
+      case 3:
+        return fmt::format("x.{0} + h.{0}({1})", gate, bounded(values_.empty() ? "h" : value() + " * h"));
       default:
         return gate;
     }

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <map>
 #include <random>
 #include <set>
 
@@ -55,6 +56,8 @@ class StepUnderTest {
     more_kept_.resize(static_cast<size_t>(batch_size * std::max<int64_t>(0, columns_.kept - columns_.input) * size_));
     input_side_.resize(input_.size());
     hidden_side_.resize(recurrent_.size());
+    operand_gradients_ = draw(batch_size * columns_.operands * size_);
+    operands_.resize(operand_gradients_.size());
   }
 
   void run(const Runner& runner) {
@@ -76,18 +79,21 @@ class StepUnderTest {
                      .recurrent = recurrent_.data(),
                      .bias_ih = bias_ih_.data(),
                      .bias_hh = bias_hh_.data()},
-        .vectors = vectors_.data()};
-    start(work, runner, runner.has_sums ? sums_of_products() : std::vector<float>());
-    work.pass = kernels::StepPass::kBackward;
-    work.instructions = code_.backward.data();
-    work.num_instructions = std::ssize(code_.backward);
+        .vectors = vectors_.data(),
+        .operands = operands_.data(),
+        .operand_gradients = operand_gradients_.data()};
+    const std::vector<float> sums = runner.has_sums ? sums_of_products() : std::vector<float>();
+    if (columns_.operands > 0) start(work, kernels::StepPass::kOperands, code_.operands, runner, sums);
+    start(work, kernels::StepPass::kForward, code_.forward, runner, sums);
     work.hidden_gradient = {.from_output = output_gradient_.data()};
     work.inner_gradient = inner_gradient_.data();
     work.carry = carry_.data();
     work.input_side = input_side_.data();
     work.hidden_side = hidden_side_.data();
     work.vector_gradients = vector_gradients_.data();
-    start(work, runner, {});
+    if (columns_.operands > 0) start(work, kernels::StepPass::kProductSides, code_.product_sides, runner, {});
+    product_sides_ = hidden_side_;
+    start(work, kernels::StepPass::kBackward, code_.backward, runner, {});
   }
 
   // Compares every value that is stored with the evaluation of the graphs.
@@ -97,7 +103,8 @@ class StepUnderTest {
       for (int64_t unit = 0; unit < size_; ++unit) {
         const UnitInputs inputs = inputs_of(b, unit);
         if (run_with_derivatives(program_, inputs).distance_to_kink < 10 * tolerance) continue;
-        const std::vector<double> values = values_of(reverse.graph, inputs, gradients_of(b, unit));
+        const std::vector<double> values =
+            values_of(reverse.graph, inputs, {gradients_of(b, unit), product_gradients_of(b, unit)});
         const auto near = [&](double got, NodeId node, const char* list) {
           const double wanted = node == kNoNode ? 0 : values[static_cast<size_t>(node)];
           ASSERT_NEAR(got, wanted, tolerance * (1 + std::abs(wanted))) << list << " " << what;
@@ -114,6 +121,11 @@ class StepUnderTest {
           if (program_.gates[gate].reads_hidden && code_.has_sides_apart)
             near(at(hidden_side_, columns_.hidden, hidden++, b, unit), reverse.hidden_sides[gate], "hidden side");
         }
+        for (const auto& [gate, operand] : operands()) {
+          near(at(operands_, columns_.operands, operand, b, unit), operand_of(gate), "operand");
+          near(at(product_sides_, columns_.hidden, code_.operand_columns[static_cast<size_t>(operand)], b, unit),
+               reverse.hidden_sides[gate], "side of a product");
+        }
         for (int64_t i = 0; i < columns_.vectors; ++i)
           near(at(vector_gradients_, columns_.vectors, i, b, unit), reverse.vectors[static_cast<size_t>(i)], "vector");
         for (size_t i = 0; i < program_.states.size(); ++i)
@@ -126,7 +138,12 @@ class StepUnderTest {
 
  private:
   // Vectors run the step in two parts of the units.
-  void start(const kernels::ProgramStep& work, const Runner& runner, const std::vector<float>& sums) const {
+  void start(kernels::ProgramStep& work, kernels::StepPass pass,
+             const std::vector<kernels::TileInstruction>& instructions, const Runner& runner,
+             const std::vector<float>& sums) const {
+    work.pass = pass;
+    work.instructions = instructions.data();
+    work.num_instructions = std::ssize(instructions);
     if (runner.vectors == nullptr) return kernels::run(work, kernels::Rows{0, batch_size_});
     const int64_t cut = size_ / 3;
     for (const auto& units : {kernels::Range{0, cut}, kernels::Range{cut, size_}}) {
@@ -188,6 +205,26 @@ class StepUnderTest {
     return inputs;
   }
 
+  // Returns the operands of products by gate, in the order of the program.
+  std::map<size_t, int64_t> operands() const {
+    std::map<size_t, int64_t> all;
+    for (const Node& node : program_.graph.nodes())
+      if (node.operation == Operation::kHiddenProduct) all.emplace(static_cast<size_t>(node.index), std::ssize(all));
+    return all;
+  }
+  NodeId operand_of(size_t gate) const {
+    for (const Node& node : program_.graph.nodes())
+      if (node.operation == Operation::kHiddenProduct && static_cast<size_t>(node.index) == gate)
+        return node.arguments[0];
+    return kNoNode;
+  }
+  std::vector<double> product_gradients_of(int64_t b, int64_t unit) const {
+    std::vector<double> gradients(program_.gates.size());
+    for (const auto& [gate, operand] : operands())
+      gradients[gate] = at(operand_gradients_, columns_.operands, operand, b, unit);
+    return gradients;
+  }
+
   std::vector<double> gradients_of(int64_t b, int64_t unit) const {
     std::vector<double> gradients;
     for (size_t i = 0; i < program_.states.size(); ++i) {
@@ -207,7 +244,8 @@ class StepUnderTest {
   std::mt19937_64 random_;
   std::vector<Real> input_, recurrent_, bias_ih_, bias_hh_, hidden_, inner_, output_gradient_, inner_gradient_, carry_,
       carry_before_, vectors_, vector_gradients_;
-  std::vector<Real> hidden_after_, inner_after_, kept_, more_kept_, input_side_, hidden_side_;
+  std::vector<Real> hidden_after_, inner_after_, kept_, more_kept_, input_side_, hidden_side_, product_sides_,
+      operands_, operand_gradients_;
 };
 
 template <class Real>
@@ -295,9 +333,13 @@ TEST(StepCode, SaysWhichProgramsItDoesNotRun) {
     return why_no_step_code(program_of({.gates = {"f"}, .states = {"h"}, .equations = equations}));
   };
   EXPECT_EQ(reason("h = tanh(f)"), "");
-  EXPECT_NE(reason("h = tanh(x.f + h.f(h * h))"), "");
-  EXPECT_EQ(reason("h = tanh(x.f + 2 * h.f(h))"), "") << "a product with the hidden state itself";
-  EXPECT_NE(reason("h = h + x.f"), "");
+  EXPECT_EQ(reason("h = tanh(x.f + h.f(h * h))"), "");
+  EXPECT_EQ(reason("h = tanh(x.f + 2 * h.f(h))"), "");
+  EXPECT_EQ(reason("h = h + x.f"), "");
+  EXPECT_NE(reason("h = tanh(h.f)"), "") << "no gate reads the input";
+  const CellText waiting = {
+      .gates = {"f", "g"}, .states = {"h"}, .equations = "h = tanh(x.f + h.f(sigmoid(x.g + h.g(h * h))))"};
+  EXPECT_NE(why_no_step_code(program_of(waiting)), "");
 }
 
 }  // namespace
