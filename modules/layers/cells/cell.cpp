@@ -277,6 +277,10 @@ std::vector<Contradiction> contradictions(const RecurrentOptions& options) {
   if (reads(options.cell, RecurrentOption::kHeads) && options.hidden_size % options.heads != 0)
     all.push_back({{"heads", "hidden_size"},
                    fmt::format("the number of heads must divide hidden_size: {}", options.hidden_size)});
+  if (options.num_layers > 1 && program_of(options).num_input_gates() == 0)
+    all.push_back({{"num_layers", "cell"},
+                   "no gate of the cell reads the input, so that only the top layer would have an effect; use "
+                   "num_layers: 1"});
   return all;
 }
 
