@@ -5,6 +5,7 @@ import importlib
 
 # Imported at their first use, so that the command `rnnlab` need not wait for torch.
 _PLACES = {
+    "Cell": "cells",
     "GRU": "layers",
     "LSTM": "layers",
     "RNN": "layers",
