@@ -5,9 +5,15 @@ import importlib
 
 # Imported at their first use, so that the command `rnnlab` need not wait for torch.
 _PLACES = {
+    "Cell": "cells",
     "GRU": "layers",
     "LSTM": "layers",
+    "MinGRU": "recurrent",
+    "MinLSTM": "recurrent",
+    "PeepholeLSTM": "recurrent",
     "RNN": "layers",
+    "Recurrent": "recurrent",
+    "SLSTM": "recurrent",
     "Acceleration": "accelerate_models",
     "accelerate": "accelerate_models",
     "Comparison": "runs",

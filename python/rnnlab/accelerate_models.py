@@ -8,7 +8,7 @@ import dataclasses
 import torch
 from torch.nn.utils.parametrize import is_parametrized
 
-from .layers import GRU, LSTM, RNN, Recurrent
+from .layers import GRU, LSTM, RNN, TwinOfTorch
 from .operators import check_implementation
 
 _TWINS = {torch.nn.LSTM: LSTM, torch.nn.GRU: GRU, torch.nn.RNN: RNN}
@@ -22,7 +22,7 @@ class Acceleration:
     skipped: the names of recurrent layers that stay as they are, each with the reason.
     """
 
-    changed: dict[str, Recurrent]
+    changed: dict[str, TwinOfTorch]
     skipped: dict[str, str]
 
     def undo(self) -> None:
@@ -57,7 +57,7 @@ def accelerate(model: torch.nn.Module, implementation: str = "auto") -> Accelera
         if reason:
             done.skipped[name] = reason
             continue
-        if not isinstance(module, Recurrent):
+        if not isinstance(module, TwinOfTorch):
             _replace_class(module, _TWINS[_class_of(module)])
         module._set_implementation(implementation)
         done.changed[name] = module

@@ -46,25 +46,25 @@ def needs_torch() -> bool:
     return is_transformed or forward_ad._current_level >= 0 or torch.jit.is_tracing()
 
 
-def fastest_for(kind: tuple, size: tuple[int, int], data: torch.Tensor, number_type: torch.dtype, time_pass) -> str:
-    """Returns the fastest implementation for work of this kind and size, which is measured once.
+def fastest_for(kind: tuple, size: tuple[int, int], data: torch.Tensor, number_type: torch.dtype,
+                names: tuple[str, ...], unmeasured: str, time_pass) -> str:
+    """Returns the fastest of the implementations `names` for work of this kind and size, which is measured once.
 
     kind: what the work is, but for its size (steps, sequences). time_pass(implementation): computes a pass of it.
     While torch.compile traces, the last answer for work of this kind is taken: a size may be unknown there, and nothing
-    can be measured, as while a CUDA graph is captured or tensors are fake. Without an answer, torch.nn's code runs. A
-    program that torch.export makes has it, too, so that it can run without rnnlab.
+    can be measured, as while a CUDA graph is captured or tensors are fake. Without an answer, `unmeasured` is taken. A
+    program that torch.export makes has it, too: if it is torch.nn's code, the program runs without rnnlab.
     """
     if is_exporting():
-        return "torch"
-    names = _candidates_for(data.device, number_type)
+        return unmeasured
     if len(names) == 1:
         return names[0]
     kind = (*kind, data.device, data.dtype, number_type, names)
     if is_compiling():
-        return _last_answer(kind)
+        return _last_answer(kind, unmeasured)
     work = (*kind, *map(_rounded, size))
     if work in _fastest or not _can_measure(data):
-        return _fastest.get(work, "torch")
+        return _fastest.get(work, unmeasured)
     with _measuring:
         if work not in _fastest:
             _fastest[work] = _fastest[kind] = _measure(names, data, time_pass)
@@ -72,8 +72,8 @@ def fastest_for(kind: tuple, size: tuple[int, int], data: torch.Tensor, number_t
 
 
 @torch.compiler.assume_constant_result  # what is compiled keeps its choice, though later calls measure other sizes
-def _last_answer(kind: tuple) -> str:
-    return _fastest.get(kind, "torch")
+def _last_answer(kind: tuple, unmeasured: str) -> str:
+    return _fastest.get(kind, unmeasured)
 
 
 def _can_measure(data: torch.Tensor) -> bool:
@@ -114,9 +114,17 @@ def _torch_runs_tf32() -> bool:
     return torch.backends.cudnn.rnn.fp32_precision == "tf32"
 
 
-def _candidates_for(device, number_type) -> tuple[str, ...]:
+def candidates_for(device, number_type) -> tuple[str, ...]:
+    """Returns the implementations of the cells of torch.nn that are measured."""
     is_exact = device.type == "cuda" and number_type == torch.float32 and not _torch_runs_tf32()
     return _CANDIDATES["cuda float32" if is_exact else device.type]
+
+
+def precision_of(device, number_type) -> str:
+    """Returns the name of the arithmetic, as `precision` in experiment files."""
+    if number_type in _16_BIT:
+        return "bf16" if number_type == torch.bfloat16 else "fp16"
+    return "tf32" if device.type == "cuda" and number_type == torch.float32 and _torch_runs_tf32() else "fp32"
 
 
 def autocast_type(device: torch.device) -> torch.dtype | None:

@@ -8,11 +8,10 @@ import warnings
 import torch
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from . import choice
-from .operators import check_implementation  # registers torch.ops.rnnlab too
+from . import choice, operators
 
 
-class Recurrent(torch.nn.RNNBase):
+class TwinOfTorch(torch.nn.RNNBase):
     """What LSTM, GRU and RNN have in common.
 
     It is not a subclass of torch.nn.LSTM, because torch.compile breaks its graph at those by name.
@@ -25,7 +24,7 @@ class Recurrent(torch.nn.RNNBase):
     _torch_class: type[torch.nn.RNNBase]
 
     def __init__(self, *args, implementation: str = "auto", **kwargs):
-        check_implementation(implementation)
+        operators.check_implementation(implementation)
         self.__dict__.update(self._torch_class(*args, **kwargs).__dict__)
         self._set_implementation(implementation)
 
@@ -96,7 +95,8 @@ class Recurrent(torch.nn.RNNBase):
         kind = (self.mode, self.input_size, self.hidden_size, self.num_layers, self.bidirectional, self.bias,
                 self.training, torch.is_grad_enabled(), is_packed)
         size = self._size_of(input) if not choice.is_compiling() else (0, 0)
-        return choice.fastest_for(kind, size, data, number_type, lambda name: self._time_pass(name, data, size, is_packed))
+        return choice.fastest_for(kind, size, data, number_type, choice.candidates_for(data.device, number_type), "torch",
+                                  lambda name: self._time_pass(name, data, size, is_packed))
 
     def _size_of(self, input) -> tuple[int, int]:
         if isinstance(input, PackedSequence):
@@ -188,16 +188,9 @@ class Recurrent(torch.nn.RNNBase):
         return self._torch_class.permute_hidden(self, hx, permutation)
 
     def _compute(self, implementation, steps, states, lengths, weights, dropout):
-        is_recorded = torch.is_grad_enabled()
         number_type, result_type = choice.types_of_pass(self.mode, steps, weights[0], states[0], lengths is not None)
-        output, states, _ = torch.ops.rnnlab.recurrent(
-            steps, states, weights, lengths, self.mode.lower(), implementation, self.num_layers, self.bidirectional,
-            dropout, self.training,
-            is_recorded and steps.requires_grad,
-            is_recorded and any(state.requires_grad for state in states),
-            is_recorded and any(weight.requires_grad for weight in weights),
-            number_type, result_type)
-        return output, states
+        return operators.compute(self.mode.lower(), implementation, steps, states, weights, lengths, self.num_layers,
+                                 self.bidirectional, dropout, self.training, number_type, result_type, result_type)
 
     def _weight(self, number):
         return getattr(self, self._flat_weights_names[number])  # functional_call replaces only attributes
@@ -224,19 +217,19 @@ def _run_outside_of_graph(layer, input, hx):
     return layer._torch_class.forward(layer, input, hx)
 
 
-class LSTM(Recurrent):
-    """torch.nn.LSTM, computed by `implementation` (Recurrent)."""
+class LSTM(TwinOfTorch):
+    """torch.nn.LSTM, computed by `implementation` (TwinOfTorch)."""
 
     _torch_class = torch.nn.LSTM
 
 
-class GRU(Recurrent):
-    """torch.nn.GRU, computed by `implementation` (Recurrent)."""
+class GRU(TwinOfTorch):
+    """torch.nn.GRU, computed by `implementation` (TwinOfTorch)."""
 
     _torch_class = torch.nn.GRU
 
 
-class RNN(Recurrent):
-    """torch.nn.RNN, computed by `implementation` (Recurrent)."""
+class RNN(TwinOfTorch):
+    """torch.nn.RNN, computed by `implementation` (TwinOfTorch)."""
 
     _torch_class = torch.nn.RNN

@@ -171,9 +171,9 @@ class Watch:
         torch.nn.RNNBase.__init__ = counted
 
     def note_implementations(self):
-        from rnnlab.layers import Recurrent
+        from rnnlab.layers import TwinOfTorch
 
-        forward = Recurrent.forward
+        forward = TwinOfTorch.forward
 
         @functools.wraps(forward)
         def noted(layer, *args, **kwargs):
@@ -181,7 +181,7 @@ class Watch:
             self.used.add(layer.implementation_used)
             return result
 
-        Recurrent.forward = noted
+        TwinOfTorch.forward = noted
 
 
 def replace_layers(implementation):

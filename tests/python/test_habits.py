@@ -119,7 +119,7 @@ class Modes(unittest.TestCase):
         with forward_ad.dual_level(), self.assertRaisesRegex(RuntimeError, 'implementation="torch"'):
             weights = list(rnnlab.GRU(3, 4).requires_grad_(False).parameters())
             torch.ops.rnnlab.recurrent(forward_ad.make_dual(x(), x()), [torch.zeros(1, 4, 4)], weights, None, "gru",
-                                       "hoisted", 1, False, 0.0, False, False, False, False, None, torch.float32)
+                                       "hoisted", 1, False, 0.0, False, False, False, False, None, torch.float32, torch.float32)
 
     def test_second_derivatives_name_the_way_out(self):
         layer, given = rnnlab.LSTM(3, 4, implementation="hoisted"), x().requires_grad_()
@@ -265,7 +265,7 @@ class Classes(unittest.TestCase):
             for parameter in layer.parametrizations.weight_hh_l0.parameters():
                 parameter.mul_(-1.5)
         after = layer(given)[0].detach()
-        plain = layer._torch_class if isinstance(layer, rnnlab.layers.Recurrent) else type(layer).__bases__[0]
+        plain = layer._torch_class if isinstance(layer, rnnlab.layers.TwinOfTorch) else type(layer).__bases__[0]
         twin = plain(layer.input_size, layer.hidden_size)
         with torch.no_grad():
             for name, parameter in twin.named_parameters():

@@ -115,7 +115,7 @@ class Operators(unittest.TestCase):
         layer = rnnlab.LSTM(3, 4, num_layers=2, implementation="hoisted", dtype=torch.float64)
         states = [torch.zeros(2, 2, 4, dtype=torch.float64, requires_grad=True) for _ in range(2)]
         arguments = (torch.randn(5, 2, 3, dtype=torch.float64, requires_grad=True), states, list(layer.parameters()),
-                     None, "lstm", "hoisted", 2, False, 0.0, True, True, True, True, None, torch.float64)
+                     None, "lstm", "hoisted", 2, False, 0.0, True, True, True, True, None, torch.float64, torch.float64)
         torch.library.opcheck(torch.ops.rnnlab.recurrent.default, arguments)
 
     def test_gradients_are_those_of_finite_differences(self):
@@ -236,10 +236,10 @@ class Modules(unittest.TestCase):
         on_gpu = torch.device("cuda")
         self.addCleanup(setattr, torch.backends.cudnn, "allow_tf32", torch.backends.cudnn.allow_tf32)
         torch.backends.cudnn.allow_tf32 = False
-        self.assertEqual(choice._candidates_for(on_gpu, torch.float32), ("torch",))
-        self.assertEqual(choice._candidates_for(on_gpu, torch.bfloat16), ("torch", "persistent"))
+        self.assertEqual(choice.candidates_for(on_gpu, torch.float32), ("torch",))
+        self.assertEqual(choice.candidates_for(on_gpu, torch.bfloat16), ("torch", "persistent"))
         torch.backends.cudnn.allow_tf32 = True
-        self.assertEqual(choice._candidates_for(on_gpu, torch.float32), ("torch", "persistent"))
+        self.assertEqual(choice.candidates_for(on_gpu, torch.float32), ("torch", "persistent"))
 
     def test_says_what_ran(self):
         layer = rnnlab.LSTM(3, 4, implementation="hoisted")

@@ -159,7 +159,8 @@ class TypesOfResults(unittest.TestCase):
         for autocast, result_type in ((None, torch.float32), (torch.bfloat16, torch.bfloat16),
                                       (torch.bfloat16, torch.float32)):
             arguments = (torch.randn(5, 2, 3, requires_grad=True), states, list(layer.parameters()), None, "lstm",
-                         "hoisted", 1, False, 0.0, True, True, True, True, autocast, result_type)
+                         "hoisted", 1, False, 0.0, True, True, True, True, autocast, result_type,
+                         result_type)
             with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast is not None):
                 torch.library.opcheck(torch.ops.rnnlab.recurrent.default, arguments)
 

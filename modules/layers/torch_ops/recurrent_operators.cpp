@@ -19,10 +19,10 @@
 #include <optional>
 #include <tuple>
 
-#include "base/error.h"
-#include "base/text.h"
 #include "layers/device/cuda_library.h"
+#include "layers/torch_ops/cell_spec.h"
 #include "layers/torch_ops/layer_pool.h"
+#include "layers/torch_ops/python_errors.h"
 
 namespace rnnlab::operators {
 namespace {
@@ -34,6 +34,7 @@ struct PassGraph {
   std::vector<at::Tensor> states;
   std::vector<at::Tensor> weights;
   std::vector<at::Tensor> results;  // the output, then the final states
+  bool is_of_library = false;       // whether libraries have the cell
 };
 
 // Autograd is off in an operator's kernel. This switches it on for the layer, whose own graph records the pass.
@@ -98,24 +99,6 @@ const PassGraph& graph_of(const at::Tensor& owner) {
   return *graph;
 }
 
-// A user's mistake becomes ValueError in Python.
-template <class Work>
-auto with_python_errors(const Work& work) {
-  try {
-    return work();
-  } catch (const UserError& error) {
-    TORCH_CHECK_VALUE(false, "rnnlab: ", error.what());
-  } catch (const InvariantError& error) {
-    TORCH_CHECK(false, "rnnlab: ", error.what());
-  }
-}
-
-template <class Enum>
-Enum value_of(std::string_view name, const char* what) {
-  if (const std::optional<Enum> value = config::from_name<Enum>(name)) return *value;
-  throw_error(ExitCode::kUsage, "{} is \"{}\"; use {}", what, name, join_with_or(config::names_of<Enum>()));
-}
-
 at::Tensor leaf_of(const at::Tensor& tensor, bool needs_gradient) {
   return tensor.detach().requires_grad_(needs_gradient);
 }
@@ -134,7 +117,7 @@ struct Call {
   bool is_training;
   Needs needs;
   std::optional<at::ScalarType> autocast;
-  at::ScalarType result_type;
+  at::ScalarType result_type, inner_type;
 };
 
 void check_weights(const RecurrentOptions& options, const Call& call) {
@@ -166,6 +149,7 @@ std::unique_ptr<PassGraph> run(LayerKind kind, const RecurrentOptions& options, 
   check_weights(options, call);
   const LayerInUse layer = LayerPool::instance().take({kind, options, call.input.device()});
   auto graph = std::make_unique<PassGraph>();
+  graph->is_of_library = info_of(options.cell).library.has_value();
   graph->input = leaf_of(call.input, call.needs.input);
   for (const at::Tensor& state : call.states) graph->states.push_back(leaf_of(state, call.needs.states));
   for (const at::Tensor& weight : call.weights) graph->weights.push_back(leaf_of(weight, call.needs.weights));
@@ -175,7 +159,7 @@ std::unique_ptr<PassGraph> run(LayerKind kind, const RecurrentOptions& options, 
   const RecordGraph record(call.needs.any());
   const RecurrentResult result = layer->forward(graph->input, state_of(graph->states), call.lengths);
   graph->results = {result.output.to(call.result_type), result.state.hidden.to(call.result_type)};
-  for (const at::Tensor& inner : result.state.inner) graph->results.push_back(inner.to(call.result_type));
+  for (const at::Tensor& inner : result.state.inner) graph->results.push_back(inner.to(call.inner_type));
   return graph;
 }
 
@@ -191,20 +175,21 @@ Results recurrent(const at::Tensor& input, at::TensorList states, at::TensorList
                   const std::optional<at::Tensor>& lengths, std::string_view cell, std::string_view implementation,
                   int64_t num_layers, bool bidirectional, double dropout, bool training, bool needs_input,
                   bool needs_states, bool needs_weights, std::optional<at::ScalarType> autocast,
-                  at::ScalarType result_type) {
+                  at::ScalarType result_type, at::ScalarType inner_type) {
   return with_python_errors([&] {
     if (input.is_cuda()) load_cuda_library();
-    const RecurrentOptions options = {.cell = value_of<Cell>(cell, "cell"),
-                                      .input_size = input.size(2),
-                                      .hidden_size = states.front().size(2),
-                                      .num_layers = num_layers,
-                                      .bidirectional = bidirectional,
-                                      .dropout = dropout};
+    RecurrentOptions options = options_of_cell(cell);
+    options.input_size = input.size(2);
+    options.hidden_size = states.front().size(2);
+    options.num_layers = num_layers;
+    options.bidirectional = bidirectional;
+    options.dropout = dropout;
     const auto kind = value_of<LayerKind>(implementation, "implementation");
-    const Call call = {input,    states.vec(),
-                       weights,  lengths.value_or(at::Tensor()),
-                       training, {needs_input, needs_states, needs_weights},
-                       autocast, result_type};
+    const Call call = {input,     states.vec(),
+                       weights,   lengths.value_or(at::Tensor()),
+                       training,  {needs_input, needs_states, needs_weights},
+                       autocast,  result_type,
+                       inner_type};
     std::unique_ptr<PassGraph> graph = run(kind, options, call);
     const bool is_kept = call.needs.any();
     std::vector<at::Tensor> final_states;
@@ -225,8 +210,10 @@ std::vector<at::Tensor> needed_arguments(const PassGraph& graph, const Needs& ne
   return arguments;
 }
 
-// Every argument of a layer acts on every result, so a gradient that is missing was lost, and zeros would hide that.
-at::Tensor gradient_found(const at::Tensor& gradient) {
+// In the cells of libraries every argument acts on every result, so a gradient that is missing was lost, and zeros
+// would hide that. In other cells a result may be independent of an argument.
+at::Tensor gradient_found(const at::Tensor& gradient, const at::Tensor& argument, bool is_of_library) {
+  if (!gradient.defined() && !is_of_library) return at::zeros_like(argument.detach());
   TORCH_CHECK(gradient.defined(),
               "rnnlab: a gradient was lost in the backward pass of a layer; this is a defect of rnnlab");
   return gradient.contiguous();
@@ -258,7 +245,7 @@ std::vector<at::Tensor> recurrent_backward(const at::Tensor& graph_owner,
     found =
         torch::autograd::Engine::get_default_engine().execute(roots, gradients, /*keep_graph=*/true,
                                                               /*create_graph=*/false, /*accumulate_grad=*/false, edges);
-    for (at::Tensor& gradient : found) gradient = gradient_found(gradient);
+    for (size_t i = 0; i < found.size(); ++i) found[i] = gradient_found(found[i], arguments[i], graph.is_of_library);
     return found;
   });
 }
@@ -278,7 +265,7 @@ struct Settings {
   bool training;
   Needs needs;
   std::optional<at::ScalarType> autocast;
-  at::ScalarType result_type;
+  at::ScalarType result_type, inner_type;
 };
 
 // The calls go through PyTorch's dispatcher, where torch.compile records them.
@@ -287,7 +274,7 @@ Results call_recurrent(const at::Tensor& input, at::TensorList states, at::Tenso
       c10::Dispatcher::singleton().findSchemaOrThrow("rnnlab::recurrent", "").typed<decltype(recurrent)>();
   return kOperator.call(input, states, weights, s.lengths, s.cell, s.implementation, s.num_layers, s.bidirectional,
                         s.dropout, s.training, s.needs.input, s.needs.states, s.needs.weights, s.autocast,
-                        s.result_type);
+                        s.result_type, s.inner_type);
 }
 
 std::vector<at::Tensor> call_recurrent_backward(const at::Tensor& graph,
@@ -362,11 +349,12 @@ Results differentiable_recurrent(const at::Tensor& input, at::TensorList states,
                                  const std::optional<at::Tensor>& lengths, std::string_view cell,
                                  std::string_view implementation, int64_t num_layers, bool bidirectional,
                                  double dropout, bool training, bool needs_input, bool needs_states, bool needs_weights,
-                                 std::optional<at::ScalarType> autocast, at::ScalarType result_type) {
+                                 std::optional<at::ScalarType> autocast, at::ScalarType result_type,
+                                 at::ScalarType inner_type) {
   for (const at::TensorList tensors : {at::TensorList(input), states, weights}) refuse_tangents(tensors);
-  const Settings settings = {lengths,       cell,       implementation, num_layers,
-                             bidirectional, dropout,    training,       {needs_input, needs_states, needs_weights},
-                             autocast,      result_type};
+  const Settings settings = {lengths,       cell,        implementation, num_layers,
+                             bidirectional, dropout,     training,       {needs_input, needs_states, needs_weights},
+                             autocast,      result_type, inner_type};
   if (!settings.needs.any()) {
     const at::AutoDispatchBelowADInplaceOrView without_autograd;
     return call_recurrent(input, states, weights, settings);
@@ -406,7 +394,8 @@ TORCH_LIBRARY(rnnlab, library) {
   library.def(
       "recurrent(Tensor input, Tensor[] states, Tensor[] weights, Tensor? lengths, str cell, str implementation, "
       "int num_layers, bool bidirectional, float dropout, bool training, bool needs_input, bool needs_states, "
-      "bool needs_weights, ScalarType? autocast, ScalarType result_type) -> (Tensor, Tensor[], Tensor)");
+      "bool needs_weights, ScalarType? autocast, ScalarType result_type, ScalarType inner_type) -> (Tensor, Tensor[], "
+      "Tensor)");
   library.def(
       "recurrent_backward(Tensor graph, Tensor?[] upstream, Tensor input, Tensor[] states, Tensor[] weights, "
       "bool needs_input, bool needs_states, bool needs_weights) -> Tensor[]");

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recurrent layer of any cell: of rnnlab's own, or of equations."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+
+import torch
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from . import choice, operators
+from .cells import Cell, cell_of
+
+_IMPLEMENTATIONS = ("auto", *operators.LAYERS)
+
+
+class Recurrent(torch.nn.Module):
+    """Computes sequences with a cell, in one or more layers, as torch.nn.LSTM does for its cell.
+
+    cell: a Cell, the name of one of rnnlab's own ("slstm"), or a file of equations ("mgu.yaml").
+    bias, batch_first, dropout, bidirectional, device, dtype: as those of torch.nn.LSTM.
+    implementation: "auto", which measures the layers that can compute the cell, or one of them ("naive", "blocked" ...).
+    reset_gate, activation, candidate: those of a cell of rnnlab's own, as in experiment files; heads: of a cell that has
+    them. None is the usual value.
+
+    The parameters are those of rnnlab's checkpoints: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, the cell's
+    vectors such as peephole_l0, and so on for layers and directions, as torch.nn names them. They begin between
+    -1/sqrt(hidden_size) and 1/sqrt(hidden_size). ValueError with the reason if an argument is wrong or if the
+    implementation cannot compute the cell.
+    """
+
+    def __init__(self, cell: Cell | str | os.PathLike, input_size: int, hidden_size: int, num_layers: int = 1,
+                 bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+                 implementation: str = "auto", device=None, dtype=None, *, reset_gate: str | None = None,
+                 activation: str | None = None, candidate: str | None = None, heads: int | None = None):
+        super().__init__()
+        operators.check_implementation(implementation, _IMPLEMENTATIONS)
+        _check_sizes(dropout, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        self.cell = cell_of(cell)
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.bidirectional = bool(bias), bool(batch_first), bool(bidirectional)
+        self.dropout = float(dropout)
+        self.implementation = implementation
+        self.implementation_used: str | None = None
+        options = {"reset_gate": reset_gate, "activation": activation, "candidate": candidate, "heads": heads}
+        self.options = {key: value for key, value in options.items() if value is not None}
+        self._spec = self.cell.spec(**self.options)
+        if implementation != "auto":
+            self._check_that_it_can(implementation)
+        self._names = self._register(device, dtype)
+        self.reset_parameters()
+
+    def _key(self) -> tuple:
+        """What the operators that answer questions about a layer ask."""
+        return self._spec, self.input_size, self.hidden_size, self.num_layers, self.bidirectional
+
+    def _check_that_it_can(self, implementation: str) -> None:
+        reason = json.loads(torch.ops.rnnlab.layers_for(*self._key(), ""))[implementation]
+        if reason:
+            raise ValueError(f"rnnlab: cell {self.cell.name}: {reason}")
+
+    def _register(self, device, dtype) -> list[str]:
+        shapes = json.loads(torch.ops.rnnlab.parameters(*self._key()))
+        for name, shape in shapes.items():
+            if self.bias or not name.startswith("bias_"):
+                parameter = torch.nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
+                self.register_parameter(name, parameter)
+        return list(shapes)
+
+    def reset_parameters(self) -> None:
+        bound = 1 / math.sqrt(self.hidden_size)
+        for weight in self.parameters():
+            torch.nn.init.uniform_(weight, -bound, bound)
+
+    def implementations(self, device: str | torch.device = "cpu") -> list[str]:
+        """Returns the implementations that can compute this layer on a device."""
+        reasons = json.loads(torch.ops.rnnlab.layers_for(*self._key(), torch.device(device).type))
+        return [name for name, reason in reasons.items() if not reason]
+
+    def extra_repr(self) -> str:
+        parts = [self.cell.name, str(self.input_size), str(self.hidden_size)]
+        usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        parts += [f"{key}={getattr(self, key)}" for key, value in usual.items() if getattr(self, key) != value]
+        parts += [f"{key}={value}" for key, value in self.options.items()]
+        return ", ".join([*parts, f"implementation={self.implementation}"])
+
+    def forward(self, input, initial_states=None):
+        """Returns the output and a tuple of the final states.
+
+        input: (T, B, input_size), (B, T, input_size) if batch_first, (T, input_size) of one sequence, or a
+        PackedSequence. initial_states: one tensor for each state of the cell, in their order, each
+        (num_layers * directions, B, hidden_size); None: zeros; the tensor itself if the cell has one state. output: as
+        the input, with directions * hidden_size numbers. The final states have the shapes of the initial ones.
+
+        Under autocast the output and the hidden state have its type, and the other states are float32.
+        """
+        if isinstance(input, torch.fx.Proxy):  # torch.fx keeps the layer whole, as it keeps torch.nn's
+            path = input.tracer.path_of_module(self)
+            return input.tracer.create_proxy("call_module", path, (input, initial_states), {})
+        if choice.needs_torch():
+            raise NotImplementedError("rnnlab.Recurrent does not run inside the transforms of torch.func, in "
+                                      "forward-mode differentiation or while torch.jit.trace records")
+        if isinstance(input, PackedSequence):
+            return self._run_packed(input, initial_states)
+        return self._run_whole(input, initial_states)
+
+    def _run_whole(self, input, initial_states):
+        if input.dim() not in (2, 3):
+            raise ValueError(f"rnnlab.Recurrent: the input has {input.dim()} dimensions, expected 2 or 3")
+        is_batched = input.dim() == 3
+        batch = input if is_batched else input.unsqueeze(0 if self.batch_first else 1)
+        steps = batch.transpose(0, 1) if self.batch_first else batch
+        states = self._states_of(initial_states, steps, is_batched)
+        output, states = self._compute(self._choose(steps, is_packed=False), steps, states, None)
+        if not is_batched:
+            return output.squeeze(1), tuple(state.squeeze(1) for state in states)
+        return (output.transpose(0, 1) if self.batch_first else output), tuple(states)
+
+    @torch.compiler.disable  # torch.compile cannot trace sequences that are packed outside its graph
+    def _run_packed(self, input, initial_states):
+        steps, lengths = pad_packed_sequence(PackedSequence(input.data, input.batch_sizes))
+        states = self._states_of(initial_states, steps, True)
+        if input.sorted_indices is not None and initial_states is not None:
+            states = [state.index_select(1, input.sorted_indices) for state in states]
+        output, states = self._compute(self._choose(steps, is_packed=True), steps, states, lengths)
+        if input.unsorted_indices is not None:
+            states = [state.index_select(1, input.unsorted_indices) for state in states]
+        data = pack_padded_sequence(output, lengths).data
+        packed = PackedSequence(data, input.batch_sizes, input.sorted_indices, input.unsorted_indices)
+        return packed, tuple(states)
+
+    def _check_input(self, steps) -> None:
+        if steps.size(2) != self.input_size:
+            raise ValueError(f"rnnlab.Recurrent: the input has {steps.size(2)} features, expected {self.input_size}")
+        if steps.size(0) == 0 or steps.size(1) == 0:
+            raise ValueError(f"rnnlab.Recurrent: the input has {steps.size(0)} steps of {steps.size(1)} sequences, "
+                             "expected at least one of each")
+        weight = getattr(self, self._names[0])
+        if steps.dtype != weight.dtype and choice.autocast_type(steps.device) is None:
+            raise ValueError(f"rnnlab.Recurrent: the input is {steps.dtype}, and the weights are {weight.dtype}; "
+                             "convert one of them")
+
+    def _states_of(self, initial_states, steps, is_batched: bool) -> list:
+        self._check_input(steps)
+        shape = (self.num_layers * (1 + self.bidirectional), steps.size(1), self.hidden_size)
+        types = [steps.dtype] + [_inner_type(steps)] * (len(self.cell.states) - 1)
+        if initial_states is None:
+            return [steps.new_zeros(shape, dtype=dtype) for dtype in types]
+        states = [initial_states] if isinstance(initial_states, torch.Tensor) else list(initial_states)
+        if len(states) != len(types):
+            raise ValueError(f"rnnlab.Recurrent: {len(states)} initial states were given, but {self.cell.name} has "
+                             f"{len(types)}: {', '.join(self.cell.states)}")
+        states = states if is_batched else [state.unsqueeze(1) for state in states]
+        for name, state in zip(self.cell.states, states):
+            if state.shape != shape:
+                raise ValueError(f"rnnlab.Recurrent: the initial state {name} is {tuple(state.shape)}, expected {shape}")
+        return states
+
+    def _choose(self, steps, is_packed: bool) -> str:
+        implementation = self._fastest_for(steps, is_packed) if self.implementation == "auto" else self.implementation
+        self.implementation_used = implementation
+        return implementation
+
+    def _fastest_for(self, steps, is_packed: bool) -> str:
+        number_type = choice.autocast_type(steps.device) or steps.dtype
+        names = _candidates(self._key(), steps.device.type, choice.precision_of(steps.device, number_type))
+        kind = (*self._key(), self.bias, self.training, torch.is_grad_enabled(), is_packed)
+        size = (steps.size(0), steps.size(1)) if not choice.is_compiling() else (0, 0)
+        return choice.fastest_for(kind, size, steps, number_type, names, _safest(names),
+                                  lambda name: self._time_pass(name, steps, is_packed))
+
+    def _time_pass(self, implementation: str, data, is_packed: bool) -> None:
+        """Computes a pass of this size. It draws no random numbers and reaches no hooks of the program."""
+        steps = torch.linspace(-1, 1, data.numel(), device=data.device, dtype=torch.float32)
+        steps = steps.view(data.shape).to(data.dtype)
+        given = [weight.detach().requires_grad_(weight.requires_grad) for weight in self._given_weights()]
+        lengths = torch.full((data.size(1),), data.size(0)) if is_packed else None
+        output = self._compute(implementation, steps, self._states_of(None, steps, True), lengths, given, 0.0)[0]
+        trained = [weight for weight in given if weight.requires_grad]
+        if torch.is_grad_enabled() and trained:
+            torch.autograd.grad(output.sum(), trained)
+
+    def _compute(self, implementation: str, steps, states, lengths, given=None, dropout=None):
+        if dropout is None:
+            dropout = self.dropout if self.training and self.num_layers > 1 else 0.0
+        asked = choice.autocast_type(steps.device)
+        weights = self._completed(self._given_weights() if given is None else given)
+        return operators.compute(self._spec, implementation, steps, states, weights, lengths, self.num_layers,
+                                 self.bidirectional, dropout, self.training, asked, asked or steps.dtype,
+                                 _inner_type(steps))
+
+    def _given_weights(self) -> list:
+        # functional_call replaces only attributes
+        return [getattr(self, name) for name in self._names if self.bias or not name.startswith("bias_")]
+
+    def _completed(self, given) -> list:
+        """The weights in the order that the operator expects: without biases, zeros take their places."""
+        if self.bias:
+            return given
+        by_name = dict(zip((name for name in self._names if not name.startswith("bias_")), given))
+        weights = []
+        for name in self._names:
+            matrix = by_name.get(name.replace("bias_", "weight_"))
+            weights.append(by_name[name] if name in by_name else matrix.new_zeros(matrix.size(0)))
+        return weights
+
+
+def _inner_type(steps) -> torch.dtype:
+    """The type of the states beyond the hidden one, which add up over the steps."""
+    return steps.dtype if choice.autocast_type(steps.device) is None else torch.float32
+
+
+@torch.compiler.assume_constant_result  # torch.compile cannot trace an operator that returns texts
+def _candidates(key: tuple, device: str, precision: str) -> tuple[str, ...]:
+    return _asked_candidates(key, device, precision)
+
+
+@functools.lru_cache
+def _asked_candidates(key: tuple, device: str, precision: str) -> tuple[str, ...]:
+    return tuple(torch.ops.rnnlab.candidates(*key, device, precision))
+
+
+def _safest(names: tuple[str, ...]) -> str:
+    """The layer to take before anything is measured: it computes every type of numbers, and lengths."""
+    return "hoisted" if "hoisted" in names else names[-1]
+
+
+def _check_sizes(dropout, **sizes) -> None:
+    for name, size in sizes.items():
+        if not isinstance(size, int) or isinstance(size, bool):
+            raise TypeError(f"{name} is {size!r}, expected an integer")
+        if size < 1:
+            raise ValueError(f"{name} is {size}, expected at least 1")
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout is {dropout}, expected at least 0 and below 1")
+
+
+class _OfName(Recurrent):
+    """A Recurrent whose class says its cell; the other arguments are Recurrent's."""
+
+    _cell: str
+
+    def __init__(self, input_size: int, hidden_size: int, *arguments, **options):
+        super().__init__(self._cell, input_size, hidden_size, *arguments, **options)
+
+
+class MinGRU(_OfName):
+    """minGRU (Feng et al. 2024, arXiv 2410.01201); candidate="positive" or "linear"."""
+
+    _cell = "min_gru"
+
+
+class MinLSTM(_OfName):
+    """minLSTM (Feng et al. 2024, arXiv 2410.01201); candidate="positive" or "linear"."""
+
+    _cell = "min_lstm"
+
+
+class PeepholeLSTM(_OfName):
+    """LSTM whose gates see the cell state (Gers, Schraudolph and Schmidhuber 2002)."""
+
+    _cell = "lstm_peephole"
+
+
+class SLSTM(_OfName):
+    """sLSTM of xLSTM (Beck et al. 2024, arXiv 2405.04517); heads=... divides its recurrent products."""
+
+    _cell = "slstm"
