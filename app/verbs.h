@@ -86,7 +86,7 @@ inline constexpr Verb kVerbs[] = {
     {"report", add_report, Assignments::kNone, TakesRuns::kYes},
     {"sweep", add_sweep, Assignments::kSettingsAndSweeps},
     {"check", add_check, Assignments::kSettingsAndSweeps},
-    {"cell", add_cell},
+    {"cell", add_cell, Assignments::kNone, TakesRuns::kYes},
     {"data", add_data, Assignments::kSettings},
     {"info", add_info},
     {"completion", add_completion},

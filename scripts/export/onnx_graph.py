@@ -2,30 +2,63 @@
 """Makes an ONNX graph of a trained model. Inputs and outputs are (batch, ...); inside, steps come first."""
 
 import json
+from contextlib import contextmanager
 
 from export.common import ExportError
-from export.trained import CELLS
+from export.scan import add_direction
 
 OPSET, IR_VERSION = 17, 8
-# Where the gates of PyTorch's rows go: i f g o becomes i o f c, and r z n becomes z r h.
+# The cells that have an operator of their own, and where the gates of PyTorch's rows go: i f g o becomes i o f c, and
+# r z n becomes z r h.
 GATE_ORDER = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn_tanh": (0,), "rnn_relu": (0,)}
 OPERATION = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"}
 NAMES = {"tanh": "Tanh", "relu": "Relu"}
 LEAST_RANGE = 1e-12  # of the values of a constant, as a part of their magnitude (modules/data/scaling.cpp)
 
 
+class Body:
+    """The values that a graph within an operation takes and gives; `graph` is set when it is complete."""
+
+    def __init__(self, onnx, name):
+        self.onnx, self.name, self.nodes, self.inputs, self.outputs, self.graph = onnx, name, [], [], [], None
+
+    def value(self, name, kind, shape):
+        return self.onnx.helper.make_tensor_value_info(name, getattr(self.onnx.TensorProto, kind), shape)
+
+    def take(self, name, kind, shape):
+        self.inputs.append(self.value(name, kind, shape))
+        return name
+
+    def give(self, value, name, shape):
+        self.nodes.append(self.onnx.helper.make_node("Identity", [value], [name], f"give_{name}"))
+        self.outputs.append(self.value(name, "FLOAT", shape))
+
+
 class Graph:
-    def __init__(self, onnx, numpy, trained, weights):
-        self.onnx, self.numpy, self.trained, self.weights = onnx, numpy, trained, dict(weights)
-        self.nodes, self.constants, self.inputs, self.outputs = [], {}, [], []
+    def __init__(self, onnx, numpy, trained, weights, cell):
+        """cell: what `rnnlab cell RUN --json` prints."""
+        self.onnx, self.numpy, self.trained, self.weights, self.cell = onnx, numpy, trained, dict(weights), cell
+        self.whole = Body(onnx, "rnnlab")
+        self.place = self.whole  # where operations are added
+        self.num_operations, self.constants, self.used = 0, {}, set()
 
     # ---- parts of a graph ----
 
     def add(self, operation, inputs, num_outputs=1, **attributes):
         """Adds an operation and returns the names of its outputs."""
-        names = [f"{operation.lower()}{len(self.nodes)}" + (f"_{i}" if i else "") for i in range(num_outputs)]
-        self.nodes.append(self.onnx.helper.make_node(operation, inputs, names, names[0], **attributes))
+        names = [f"{operation.lower()}{self.num_operations}" + (f"_{i}" if i else "") for i in range(num_outputs)]
+        self.place.nodes.append(self.onnx.helper.make_node(operation, inputs, names, names[0], **attributes))
+        self.num_operations += 1
+        self.used.update(inputs)
         return names[0] if num_outputs == 1 else names
+
+    @contextmanager
+    def body(self, name):
+        """Operations are added to the body of an operation, which also reads values of the whole graph."""
+        outer, self.place = self.place, Body(self.onnx, name)
+        yield self.place
+        body, self.place = self.place, outer
+        body.graph = self.onnx.helper.make_graph(body.nodes, body.name, body.inputs, body.outputs)
 
     def constant(self, name, values, kind="float32"):
         array = self.numpy.array(values, dtype=kind, order="C")
@@ -39,14 +72,6 @@ class Graph:
 
     def cast(self, name, kind):
         return self.add("Cast", [name], to=getattr(self.onnx.TensorProto, kind))
-
-    def make_input(self, name, kind, shape):
-        self.inputs.append(self.onnx.helper.make_tensor_value_info(name, getattr(self.onnx.TensorProto, kind), shape))
-        return name
-
-    def make_output(self, value, name, shape):
-        self.nodes.append(self.onnx.helper.make_node("Identity", [value], [name], f"give_{name}"))
-        self.outputs.append(self.onnx.helper.make_tensor_value_info(name, self.onnx.TensorProto.FLOAT, shape))
 
     # ---- from the inputs to the steps of the recurrent layers ----
 
@@ -112,13 +137,13 @@ class Graph:
     def step_vectors(self):
         """Returns what the recurrent layers read: (steps, batch, size)."""
         if self.trained.has_tokens:
-            tokens = self.add("Transpose", [self.make_input("inputs", "INT64", ["batch", "steps"])], perm=[1, 0])
+            tokens = self.add("Transpose", [self.whole.take("inputs", "INT64", ["batch", "steps"])], perm=[1, 0])
             name = "output.weight" if self.trained.model("tied") else "embedding.weight"
             return self.add("Gather", [self.constant("embedding", self.weight(name)), tokens], axis=0)
         size = self.trained.shape["input_size"]
         num_categories = sum(name.startswith("category") for name in self.weights)
         num_numbers = size - num_categories
-        inputs = self.make_input("inputs", "FLOAT", ["batch", "steps", size])
+        inputs = self.whole.take("inputs", "FLOAT", ["batch", "steps", size])
         inputs = self.add("Transpose", [inputs], perm=[1, 0, 2])
         if num_categories == 0:
             return self.scaled(inputs, size)
@@ -130,7 +155,7 @@ class Graph:
     # ---- recurrent layers ----
 
     def in_gate_order(self, values, cell):
-        gates = self.numpy.split(values, CELLS[cell])
+        gates = self.numpy.split(values, len(GATE_ORDER[cell]))
         return self.numpy.concatenate([gates[i] for i in GATE_ORDER[cell]])
 
     def layer_weights(self, layer, directions, cell):
@@ -154,10 +179,9 @@ class Graph:
             attributes["linear_before_reset"] = int(self.trained.model("reset_gate") == "after")
         return attributes
 
-    def recurrent(self, steps, lengths):
+    def by_operator(self, steps, lengths, directions):
         """Returns the outputs of the last layer (steps, batch, width), and its last states (batch, width)."""
-        cell = self.trained.model("cell")
-        directions = ("", "_reverse") if self.trained.model("bidirectional") else ("",)
+        cell = self.cell["cell"]
         attributes = self.recurrent_attributes(cell, len(directions))
         flat, last = self.constant("flat", [0, 0, -1], "int64"), self.constant("flat_last", [0, -1], "int64")
         for layer in range(self.trained.model("num_layers")):
@@ -165,6 +189,24 @@ class Graph:
             outputs, states = self.add(OPERATION[cell], [steps, *weights, lengths], 2, **attributes)
             steps = self.add("Reshape", [self.add("Transpose", [outputs], perm=[0, 2, 1, 3]), flat])
         return steps, self.add("Reshape", [self.add("Transpose", [states], perm=[1, 0, 2]), last])
+
+    def by_scans(self, steps, mask, directions):
+        """The same for a cell without an operator: a Scan for each direction of each layer."""
+        for layer in range(self.trained.model("num_layers")):
+            results = [add_direction(self, self.cell, f"_l{layer}{direction}", steps, mask) for direction in directions]
+            outputs, states = zip(*results)
+            if len(directions) == 1:
+                steps, last = outputs[0], states[0]
+            else:
+                steps, last = self.add("Concat", outputs, axis=2), self.add("Concat", states, axis=1)
+        return steps, last
+
+    def recurrent(self, steps):
+        directions = ("", "_reverse") if self.trained.model("bidirectional") else ("",)
+        if self.cell["cell"] not in GATE_ORDER:
+            mask = self.step_mask(steps) if self.trained.has_lengths else None
+            return self.by_scans(steps, mask, directions)
+        return self.by_operator(steps, self.cast("lengths", "INT32") if self.trained.has_lengths else "", directions)
 
     # ---- from the recurrent layers to the outputs ----
 
@@ -190,17 +232,16 @@ class Graph:
 
     def build(self):
         steps = self.step_vectors()
-        lengths = ""
         if self.trained.has_lengths:
-            lengths = self.cast(self.make_input("lengths", "INT64", ["batch"]), "INT32")
-        outputs, last = self.recurrent(steps, lengths)
+            self.whole.take("lengths", "INT64", ["batch"])
+        outputs, last = self.recurrent(steps)
         if self.trained.has_step_targets:
             values = self.outputs_of(self.add("Transpose", [outputs], perm=[1, 0, 2]))
         else:
             is_mean = self.trained.model("pooling") == "mean"
             values = self.outputs_of(self.mean_over_steps(outputs) if is_mean else last)
         shape = ["batch", *(["steps"] if self.trained.has_step_targets else []), self.trained.shape["num_outputs"]]
-        self.make_output(values, "outputs", shape)
+        self.whole.give(values, "outputs", shape)
         self.add_values(values, shape)
         return self.model()
 
@@ -211,7 +252,7 @@ class Graph:
             return
         factor = self.constant("target_scale", [entry["scale"] for entry in scales])
         offset = self.constant("target_offset", [entry["offset"] for entry in scales])
-        self.make_output(self.add("Add", [self.add("Mul", [values, factor]), offset]), "values", shape)
+        self.whole.give(self.add("Add", [self.add("Mul", [values, factor]), offset]), "values", shape)
 
     # ---- the whole ----
 
@@ -230,9 +271,9 @@ class Graph:
 
     def model(self):
         helper = self.onnx.helper
-        used = {name for node in self.nodes for name in node.input}
-        constants = [values for name, values in self.constants.items() if name in used]
-        graph = helper.make_graph(self.nodes, "rnnlab", self.inputs, self.outputs, constants)
+        whole = self.whole
+        constants = [values for name, values in self.constants.items() if name in self.used]
+        graph = helper.make_graph(whole.nodes, whole.name, whole.inputs, whole.outputs, constants)
         model = helper.make_model(graph, producer_name="rnnlab", ir_version=IR_VERSION,
                                   opset_imports=[helper.make_opsetid("", OPSET)])
         helper.set_model_props(model, self.metadata())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a trained model: structure from config.yaml, weights by `rnnlab convert`, scaling from the checkpoint."""
+"""Reads a trained model: structure from config.yaml, its cell by `rnnlab cell`, weights by `rnnlab convert`, scaling
+from the checkpoint."""
 
 import json
 import re
@@ -15,7 +16,6 @@ from export.settings import read_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("sequence_classifier", "sequence_regressor", "language_model")
-CELLS = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}  # with their gates
 # Of keys that the files of older versions lack.
 DEFAULTS = {"reset_gate": "after", "activation": "tanh", "pooling": "last", "dense": [], "dense_activation": "relu",
             "tied": False, "bidirectional": False}
@@ -97,20 +97,15 @@ def checkpoint_name(folder, wanted):
     return wanted
 
 
-def refuse(what, instead):
-    raise ExportError(f"{what} has no counterpart in ONNX here: {instead}")
-
-
 def require_supported(trained):
-    kind, cell = trained.model("kind"), trained.model("cell")
+    kind = trained.model("kind")
     if kind not in KINDS:
-        refuse(f"model.kind: {kind}", f"this script converts {', '.join(KINDS)}")
-    if cell not in CELLS:
-        refuse(f"model.cell: {cell}", f"this script converts {', '.join(CELLS)}")
+        raise ExportError(f"model.kind: {kind} has no counterpart in ONNX here: this script converts "
+                          f"{', '.join(KINDS)}")
 
 
 def read_trained(folder, wanted):
-    """Reads all but the weights; refuses what cannot be converted."""
+    """Reads all but the cell and the weights; refuses what cannot be converted."""
     folder = Path(folder)
     config = folder / "config.yaml"
     trained = Trained(folder, "", read_settings(read_text(config), config), {})
@@ -137,6 +132,11 @@ def read_safetensors(numpy, path):
     except (ValueError, KeyError) as error:
         raise ExportError(f"{path}: is no safetensors file that rnnlab writes ({error})") from error
     return tensors, metadata
+
+
+def read_cell(program, trained):
+    """Returns the cell's parameters, states and operations (docs/export.md)."""
+    return json.loads(run_program(program, "cell", trained.folder, "--json"))
 
 
 def read_weights(numpy, program, trained):

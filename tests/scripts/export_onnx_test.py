@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/export-onnx on small runs; `--check` compares each model with the program.
 
-usage: export_onnx_test.py GROUP PROGRAM      GROUP is refusals or models; PROGRAM is rnnlab
+usage: export_onnx_test.py GROUP PROGRAM      GROUP is refusals, programs or models; PROGRAM is rnnlab
 
-refusals needs no package. models needs numpy, onnx and onnxruntime: exit code 77, with the reason, if one is missing.
+refusals and programs need no package. models needs numpy, onnx and onnxruntime: exit code 77, with the reason, if one
+is missing.
 """
 
 import importlib.util
 import json
+import math
 import os
 import random
 import re
@@ -19,6 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "export-onnx"
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "scripts"))
 PACKAGES = ("numpy", "onnx", "onnxruntime")
 SYNTHETIC = """device: cpu
 layer: naive
@@ -51,6 +55,45 @@ model: {kind: sequence_regressor, hidden_size: 4}
 training: {epochs: 1, batch_size: 16, num_threads: 1, learning_rate: 0.05}
 """
 PROGRAM = None
+# Whatever equations can contain. The state s is above 0, so that its logarithm is finite.
+EVERY_OPERATION = {
+    "gates": "[a, b]", "states": "[h, s]", "vectors": "[p]",
+    "equations": ["s = softplus(x.a) - log_sigmoid(s) + exp(-abs(h.b)) / (1 + abs(p))",
+                  "t = where(s < x.a, sigmoid(h.b), tanh(p)) + where(x.a <= h.b, 2, constant(p))",
+                  "h = min(relu(t), log(s)) * max(a, b) + where(x.a == p, 0.5, h)"]}
+# Cells without an operator in ONNX, with a name for each.
+SCANNED = {
+    "peephole": ["model.cell=lstm_peephole"],
+    "peephole with ReLU": ["model.cell=lstm_peephole", "model.activation=relu"],
+    "slstm": ["model.cell=slstm"],
+    "slstm with heads": ["model.cell=slstm", "model.heads=2"],
+    "min_gru": ["model.cell=min_gru"],
+    "min_gru, linear": ["model.cell=min_gru", "model.candidate=linear"],
+    "min_lstm": ["model.cell=min_lstm"],
+    "mgu": [f"model.cell={ROOT / 'experiments' / 'cells' / 'mgu.yaml'}"],
+    "a product of an expression": {
+        "gates": "[f, n]", "states": "[h]",
+        "equations": ["f = sigmoid(f)", "n = tanh(x.n + h.n(f * h))", "h = (1 - f) * h + f * n"]},
+    "three states, vectors, one bias, gates of one side": {
+        "gates": "[a, b, c]", "states": "[h, s, t]", "vectors": "[p, q.i, q.f]", "biases": "one",
+        "equations": ["s = sigmoid(x.a) * s + p * h.b", "t = where(t < s, 0.5 * t + q.i, s)",
+                      "h = tanh(c) * q.f + max(s, t)"]},
+    "two heads and products of other states and of a vector": {
+        "gates": "[a, b, c]", "states": "[y, z]", "vectors": "[p]", "heads": "true", "more": ["model.heads=2"],
+        "equations": ["z = z + 0.1 * (tanh(a + h.b(z) + h.c(p)) - y)", "y = y + 0.5 * z"]},
+    "no gate that reads the input": {
+        "gates": "[a]", "states": "[h]", "vectors": "[p]", "equations": ["h = tanh(h.a + p)"]},
+    "every operation": EVERY_OPERATION,
+}
+
+
+def overrides_of(cell):
+    """Returns the overrides for a cell of SCANNED."""
+    if isinstance(cell, list):
+        return cell
+    equations = "\\n".join(cell["equations"])
+    keys = [f"{key}: {value}" for key, value in cell.items() if key not in ("equations", "more")]
+    return [f'model.cell={{{", ".join(keys)}, equations: "{equations}"}}', *cell.get("more", [])]
 
 
 class OnnxTest(unittest.TestCase):
@@ -82,11 +125,6 @@ class RefusalsTest(OnnxTest):
         return result.stderr.removeprefix("export-onnx: error: ").rstrip("\n")
 
     def test_what_has_no_counterpart(self):
-        for cell in ("min_gru", "min_lstm", "lstm_peephole", "slstm"):
-            run = self.train(SYNTHETIC, f"model.cell={cell}")
-            self.assertEqual(self.refusal(run, "-o", "m.onnx"),
-                             f"model.cell: {cell} has no counterpart in ONNX here: this script converts lstm, gru, "
-                             "rnn_tanh, rnn_relu")
         run = self.train(SYNTHETIC)
         config = run / "config.yaml"
         config.write_text(config.read_text().replace("kind: sequence_classifier", "kind: image_classifier"))
@@ -106,6 +144,84 @@ class RefusalsTest(OnnxTest):
                                 cwd=self.root, capture_output=True, text=True, timeout=60)
         self.assertEqual((result.returncode, result.stdout), (4, ""))
         self.assertIn("install it in a virtual environment: python3 -m venv ~/export-venv", result.stderr)
+
+
+class PlainNumbers:
+    """Takes the place of a graph: an operation of ONNX is computed when it is added. Each name is its value."""
+
+    OPERATIONS = {
+        "Neg": lambda a: -a, "Sigmoid": lambda a: 1 / (1 + math.exp(-a)), "Tanh": math.tanh,
+        "Relu": lambda a: max(a, 0), "Exp": math.exp, "Log": math.log, "Softplus": lambda a: math.log(1 + math.exp(a)),
+        "Abs": abs, "Sign": lambda a: (a > 0) - (a < 0), "Identity": lambda a: a, "Add": lambda a, b: a + b,
+        "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b, "Div": lambda a, b: a / b, "Min": min, "Max": max,
+        "Less": lambda a, b: a < b, "LessOrEqual": lambda a, b: a <= b, "Equal": lambda a, b: a == b,
+        "Where": lambda condition, a, b: a if condition else b}
+
+    def add(self, operation, arguments):
+        return self.OPERATIONS[operation](*arguments)
+
+    def constant(self, _, value):
+        return value
+
+
+class ProgramTest(OnnxTest):
+    """The cell's program as `rnnlab cell --json` prints it, computed by what ONNX defines for its operations."""
+
+    def cell(self, *overrides):
+        done = subprocess.run([PROGRAM, "cell", self.train(SYNTHETIC, *overrides), "--json"], capture_output=True,
+                              text=True, check=True)
+        return json.loads(done.stdout)
+
+    def new_states(self, cell, leaves):
+        """leaves: the value of each leaf by the name of its operation and by its index."""
+        from export.scan import add_operation
+        numbers, values = PlainNumbers(), []
+        for one in cell["operations"]:
+            if one["operation"] == "number":
+                values.append(float(one["number"]))
+            elif "arguments" not in one:
+                values.append(leaves[one["operation"]][one["index"]])
+            else:
+                values.append(add_operation(numbers, one["operation"], [values[i] for i in one["arguments"]]))
+        return [values[place] for place in cell["new_states"]]
+
+    def test_every_operation(self):
+        cell = self.cell(*overrides_of(EVERY_OPERATION))
+        draw = random.Random(1)
+        for _ in range(100):
+            xa, ha, xb, hb, h, s, p = (draw.gauss(0, 2) for _ in range(7))
+            p = xa if draw.random() < 0.2 else p
+            leaves = {"input_side": [xa, xb], "hidden_side": [ha, hb], "gate": [xa + ha, xb + hb], "state": [h, s],
+                      "vector": [p]}
+            new_s = math.log1p(math.exp(xa)) + math.log(1 + math.exp(-s)) + math.exp(-abs(hb)) / (1 + abs(p))
+            t = (1 / (1 + math.exp(-hb)) if new_s < xa else math.tanh(p)) + (2 if xa <= hb else p)
+            new_h = min(max(t, 0), math.log(new_s)) * max(xa + ha, xb + hb) + (0.5 if xa == p else h)
+            for got, wanted in zip(self.new_states(cell, leaves), [new_h, new_s], strict=True):
+                self.assertAlmostEqual(got, wanted, delta=1e-12 * (1 + abs(wanted)))
+
+    def test_log_sigmoid_of_large_numbers(self):
+        cell = self.cell('model.cell={gates: [a], states: [h], equations: "h = log_sigmoid(a)"}')
+        for value, wanted in ((-800, -800), (800, 0), (-1, -1.3132616875182228), (0, -math.log(2))):
+            (got,) = self.new_states(cell, {"gate": [value]})
+            self.assertAlmostEqual(got, wanted, delta=1e-12)
+
+    def test_infinity_and_the_options_of_the_run(self):
+        cell = self.cell("model.cell=slstm", "model.heads=2")  # at the first step the normalizer is 0
+        self.assertEqual(cell["heads"], 2)
+        h, c, n, m = self.new_states(cell, {"gate": [0.3, -0.2, 0.7, 0.1], "state": [0, 0, 0, 0]})
+        self.assertEqual((n, m), (1, 0.3))
+        self.assertAlmostEqual(c, math.tanh(0.7))
+        self.assertAlmostEqual(h, c / (1 + math.exp(-0.1)))
+        for candidate, wanted in (("positive", 0.75), ("linear", 0.25)):
+            cell = self.cell("model.cell=min_gru", f"model.candidate={candidate}")
+            (h,) = self.new_states(cell, {"input_side": [0, 0.25], "state": [0]})
+            self.assertAlmostEqual(h, wanted / 2)
+
+    def test_an_unknown_operation_is_named(self):
+        from export.common import ExportError
+        from export.scan import add_operation
+        with self.assertRaisesRegex(ExportError, "the program's operation cosine is unknown here"):
+            add_operation(PlainNumbers(), "cosine", [1])
 
 
 class ModelsTest(OnnxTest):
@@ -145,6 +261,41 @@ class ModelsTest(OnnxTest):
         for cell, *more in cells:
             self.convert(SYNTHETIC, f"model.cell={cell}", *more, "model.num_layers=2", "model.bidirectional=true",
                          "model.dense=[5, 4]", "model.dropout=0.5")
+
+    def operations(self):
+        import onnx
+        return [node.op_type for node in onnx.load(str(self.root / "m.onnx")).graph.node]
+
+    def test_cells_without_an_operator(self):
+        for name, cell in SCANNED.items():
+            with self.subTest(name):
+                self.convert(SYNTHETIC, *overrides_of(cell), "training.epochs=3")
+                self.assertEqual(self.operations().count("Scan"), 1)
+
+    def test_cells_without_an_operator_in_stacks_with_lengths(self):
+        arrays = self.make_arrays()
+        more = ["model.bidirectional=true", "data.normalize=standard"]
+        for number, (name, cell) in enumerate(SCANNED.items()):
+            with self.subTest(name):
+                pooling = ("last", "mean")[number % 2]
+                num_layers = 1 if name == "no gate that reads the input" else 2  # it would read nothing of the first
+                run = self.convert(ARRAYS, *overrides_of(cell), *more, f"model.pooling={pooling}",
+                                   f"model.num_layers={num_layers}")
+                self.assertEqual(self.operations().count("Scan"), 2 * num_layers)
+                (outputs,) = self.outputs(inputs=arrays["x"], lengths=arrays["n"])[:1]
+                self.assertLess(abs(outputs - self.predictions(run, "--part", "all")).max(), 1e-5)
+
+    def test_steps_with_targets_and_texts_of_a_cell_without_an_operator(self):
+        self.make_arrays()
+        mgu = overrides_of(SCANNED["mgu"])
+        self.convert(ARRAYS, *mgu, "data.train_targets=steps.npy", "data.target_per=step", "model.bidirectional=true")
+        (self.root / "text.txt").write_text("to be, or not to be: that is the question. " * 20)
+        self.convert(TEXT, *mgu, "model.tied=true")
+
+    def test_equations_of_a_listed_cell_are_that_cell(self):
+        self.convert(SYNTHETIC, 'model.cell={gates: [n], states: [h], equations: "h = tanh(n)"}')
+        self.assertIn("RNN", self.operations())
+        self.assertNotIn("Scan", self.operations())
 
     def test_a_single_layer(self):
         self.convert(SYNTHETIC, "model.pooling=mean", "model.dense=[5]", "model.dense_activation=tanh",
@@ -211,7 +362,7 @@ def main(arguments):
     if group == "models" and missing:
         print(f"skipped models: these Python packages are missing: {', '.join(missing)}")
         return 77
-    tests = {"refusals": RefusalsTest, "models": ModelsTest}[group]
+    tests = {"refusals": RefusalsTest, "programs": ProgramTest, "models": ModelsTest}[group]
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(tests)
     return 0 if unittest.TextTestRunner().run(suite).wasSuccessful() else 1
 
