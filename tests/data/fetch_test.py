@@ -77,7 +77,7 @@ class FetchTest(unittest.TestCase):
         self.server.announces = None
         self.server.raw_answer = None
         self.server.ignores_range = False
-        thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         self.addCleanup(thread.join)
         self.addCleanup(self.server.server_close)

@@ -152,7 +152,7 @@ TEST(Ranks, FailWhereOneLeaves) {
   });
 }
 
-const RanksOptions kShortTimeout = {.timeout = std::chrono::seconds(3), .name = "test"};
+const RanksOptions kShortTimeout = {.timeout = std::chrono::seconds(1), .name = "test"};
 
 // The rank waits until the other rank is done, for any time.
 class Gate {
@@ -171,7 +171,7 @@ TEST(Ranks, NameOneThatLivesAndDoesNotCome) {
     if (ranks.rank() == 1) return gate.wait();
     EXPECT_THAT(
         refusal_of([&] { add_up(ranks); }),
-        ::testing::ContainsRegex("rank 1 of 2 \\(process .*\\) responds, but did not finish its work within 3 s"));
+        ::testing::ContainsRegex("rank 1 of 2 \\(process .*\\) responds, but did not finish its work within 1 s"));
     gate.open();
   });
 }
@@ -181,7 +181,7 @@ TEST(Ranks, WaitForOneThatWritesFiles) {
   as_ranks(2, kShortTimeout, [&](Ranks& ranks) {
     if (ranks.is_first()) {
       const WritingFiles writing(ranks);
-      std::this_thread::sleep_for(std::chrono::seconds(6));  // longer than the timeout
+      std::this_thread::sleep_for(std::chrono::seconds(2));  // longer than the timeout
     }
     EXPECT_EQ(add_up(ranks), 10);
   });

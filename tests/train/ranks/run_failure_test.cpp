@@ -97,7 +97,7 @@ TEST_F(RunFailure, CountsAReportThatARankCanHaveClaimed) {
 TEST_F(RunFailure, ReportsThoughAStrangerHasClaimedTheReport) {
   for (const char* wrong : {"", "7\nthe message", "x\nthe message", "1", "1\n", "1\n2\n3"}) {
     write("told", wrong);
-    EXPECT_TRUE(claim_report(*store_, 1, 2, "the message")) << wrong;
+    EXPECT_TRUE(claim_report(*store_, 0, 2, "the message")) << wrong;
     store_->deleteKey("told");
   }
   write("told", "0\nrank 1 of 2 failed: the message");
