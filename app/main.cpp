@@ -11,7 +11,6 @@
 
 #include "base/file_handles.h"
 #include "output.h"
-#include "runs/devices.h"
 #include "runs/failure.h"
 #include "train/loop/determinism.h"
 #include "verbs.h"
@@ -52,6 +51,13 @@ __attribute__((section(".preinit_array"), used)) void (*const first_of_all)() = 
 // All times that rnnlab prints are UTC. Otherwise the C library would open what TZ names, which may be a pipe.
 void use_utc() { ::setenv("TZ", "UTC0", 1); }
 
+// Does not destroy static objects: those of LibTorch take a third of the time of a short command, and work with other
+// ranks that will not end may still use them (train/ranks/bounded_work.h).
+[[noreturn]] void end_process(rnnlab::ExitCode exit_code) {
+  std::fflush(nullptr);
+  ::_exit(static_cast<int>(exit_code));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -60,11 +66,11 @@ int main(int argc, char** argv) {
   rnnlab::app::ignore_signals_of_writing();
   rnnlab::set_environment_for_determinism();
   try {
-    return static_cast<int>(rnnlab::app::run(argc, argv));
+    end_process(rnnlab::app::run(argc, argv));
   } catch (...) {
     const rnnlab::Failure failure = rnnlab::describe_failure(std::current_exception());
     if (failure.exit_code != rnnlab::ExitCode::kBrokenPipe)  // a pipe into `head` is not a mistake
       rnnlab::app::print_notice(fmt::format("rnnlab: error: {}\n", failure.message));
-    return static_cast<int>(rnnlab::finish_process(failure.exit_code));  // an abandoned operation would never end
+    end_process(failure.exit_code);
   }
 }

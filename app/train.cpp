@@ -302,9 +302,9 @@ ExitCode train(const TrainOptions& options, const CommandLine& command_line) {
     throw;
   }
   try {
-    return finish_process(train_as_rank(options, command_line));
+    return train_as_rank(options, command_line);
   } catch (const ReportedElsewhere& failure) {
-    return finish_process(failure.exit_code());
+    return failure.exit_code();
   }
 }
 

@@ -3,7 +3,6 @@
 
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <torch/cuda.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -342,12 +341,6 @@ void report_once(const std::function<void()>& work, const std::optional<std::str
     if (claim_report_before_joining(*this_launch(), name_of_next_run(), interface, failure)) throw;
     throw ReportedElsewhere(failure.exit_code(), failure.what());
   }
-}
-
-ExitCode finish_process(ExitCode exit_code) {
-  if (!has_abandoned_operation()) return exit_code;
-  std::fflush(nullptr);
-  ::_exit(static_cast<int>(exit_code));
 }
 
 // Sums depend on the number of threads, so with shards this number must not depend on the number of processes. With

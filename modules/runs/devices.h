@@ -95,10 +95,6 @@ void connect_gpus(Ranks& ranks, const Experiment& experiment);
 // end too, and all processes but one throw ReportedElsewhere. run_as_rank() reports failures after a run was joined.
 void report_once(const std::function<void()>& work, const std::optional<std::string>& interface = {});
 
-// Returns the exit code, for the end of main; or ends the process at once if an operation with other ranks does not
-// end.
-ExitCode finish_process(ExitCode exit_code);
-
 // Returns the experiment that a rank runs: with `devices`, and with its part of the CPUs' threads.
 Experiment experiment_for_rank(Experiment experiment, const Ranks& ranks);
 

@@ -14,12 +14,9 @@ namespace rnnlab {
 // The longest that a rank waits for the store while the run ends.
 inline constexpr std::chrono::seconds kReportTimeout{5};
 
-// Work that was abandoned holds what it uses for ever, so such a process ends without destroying static objects.
-void note_abandoned_work();
-bool has_abandoned_work();
-
 // Starts `work` on a new thread and returns its future result. The work may never end, because a store whose process is
-// suspended does not answer; so `work` must own all that it uses.
+// suspended does not answer; so `work` must own all that it uses, and the process must end without destroying static
+// objects, as rnnlab does.
 template <class Work>
 auto start_on_thread(Work work) -> std::future<decltype(work())> {
   std::packaged_task<decltype(work())()> task(std::move(work));
@@ -33,7 +30,6 @@ template <class Work>
 auto run_within(std::chrono::milliseconds limit, Work work) -> std::optional<decltype(work())> {
   auto result = start_on_thread(std::move(work));
   if (result.wait_for(limit) == std::future_status::ready) return result.get();
-  note_abandoned_work();
   return std::nullopt;
 }
 

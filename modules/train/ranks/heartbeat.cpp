@@ -188,7 +188,6 @@ Heartbeat::~Heartbeat() {
   shared_->is_stopping = true;
   shared_->changed.notify_all();
   if (can_say_so) shared_->changed.wait_for(lock, kLongest, [&] { return shared_->has_ended; });
-  if (!shared_->has_ended) note_abandoned_work();
 }
 
 void Heartbeat::set_step(int64_t step) {

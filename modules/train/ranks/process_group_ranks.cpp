@@ -417,7 +417,6 @@ class ProcessGroupRanks : public Ranks {
 
   void abandon_operation() {
     is_broken_ = true;
-    note_abandoned_work();
     if (gpus_ == nullptr) return;
     // abort() returns only after the graphs with operations are destroyed, that is after this thread has left the
     // trainer.
@@ -558,7 +557,5 @@ bool claim_report_before_joining(const Launch& launch, const std::string& name_o
     return true;
   }
 }
-
-bool has_abandoned_operation() { return has_abandoned_work(); }
 
 }  // namespace rnnlab

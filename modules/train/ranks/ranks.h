@@ -160,7 +160,4 @@ std::unique_ptr<Ranks> connect_ranks(const Launch& launch, const RanksOptions& o
 bool claim_report_before_joining(const Launch& launch, const std::string& name_of_run,
                                  const std::optional<std::string>& interface, const UserError& failure) noexcept;
 
-// Returns whether a thread still runs an operation that will not end, so that this process must end by _exit(2).
-bool has_abandoned_operation();
-
 }  // namespace rnnlab
