@@ -11,22 +11,6 @@
 
 namespace rnnlab {
 
-// Holds the gradients of one layer in the backward pass.
-struct LayerGradients {
-  at::Tensor output;          // (T, B, H), or undefined: of the hidden states as results
-  at::Tensor cell_output;     // (T, B, inner * H) acc, or undefined: of the inner states as results
-  at::Tensor input_side;      // (T, B, G * H): of W_ih x + b_ih
-  at::Tensor recurrent_side;  // (T, B, G * H): of W_hh h + b_hh; the same tensor if no gate has its sides apart
-  at::Tensor from_next_step;  // (B, H): of the hidden state, through the recurrent product
-  at::Tensor carry;           // (B, carried * H) acc: of an LSTM's cell state; of a GRU's hidden state without the
-                              // product
-  at::Tensor operands;        // (B, operands * H), or undefined: of what products read in place of the hidden state
-  at::Tensor vectors;         // (T, B, V * H), or undefined: of the learned vectors, step by step
-  at::Tensor input;           // (T, B, I), or undefined if it is not needed
-};
-
-enum class NextStep { kExists, kMissing };  // whether `from_next_step` counts
-
 // Computes the operands of the products of step t, into the trace, from the products that wait for none. Only for cells
 // that have operands, like the next function.
 void run_operands_step(const UnrolledSpec& spec, LayerTrace& trace, const at::Tensor& recurrent, int64_t t);

@@ -4,7 +4,7 @@
 // for steps in step_runner.h.
 #pragma once
 
-#include "layers/unrolled/step_runner.h"
+#include "layers/unrolled/trace.h"
 
 namespace rnnlab {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defines the values that a forward pass stores for one direction of one layer, which are all that the backward pass
-// needs.
+// needs, and the gradients of that pass.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -63,6 +63,22 @@ struct LayerTrace {
   int64_t batch_size() const { return gates.size(1); }
   int64_t hidden_size() const { return hidden.size(2); }
 };
+
+// Holds the gradients of one layer in the backward pass.
+struct LayerGradients {
+  at::Tensor output;          // (T, B, H), or undefined: of the hidden states as results
+  at::Tensor cell_output;     // (T, B, inner * H) acc, or undefined: of the inner states as results
+  at::Tensor input_side;      // (T, B, G * H): of W_ih x + b_ih
+  at::Tensor recurrent_side;  // (T, B, G * H): of W_hh h + b_hh; the same tensor if no gate has its sides apart
+  at::Tensor from_next_step;  // (B, H): of the hidden state, through the recurrent product
+  at::Tensor carry;           // (B, carried * H) acc: of an LSTM's cell state; of a GRU's hidden state without the
+                              // product
+  at::Tensor operands;        // (B, operands * H), or undefined: of what products read in place of the hidden state
+  at::Tensor vectors;         // (T, B, V * H), or undefined: of the learned vectors, step by step
+  at::Tensor input;           // (T, B, I), or undefined if it is not needed
+};
+
+enum class NextStep { kExists, kMissing };  // whether `from_next_step` counts
 
 // What a pass over a stack of layers of one direction computes.
 struct PassSpec {
