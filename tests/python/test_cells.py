@@ -65,12 +65,12 @@ class Cells(unittest.TestCase):
         self.assertEqual((cell.name, cell.layers()), ("mgu: π", mgu().layers()))
 
     def test_says_which_layers_compute_it(self):
-        self.assertEqual(mgu().layers(), ["naive", "fused_pointwise", "pretransposed", "hoisted", "blocked"])
+        self.assertEqual(mgu().layers(), ["naive", "grouped", "fused_pointwise", "pretransposed", "hoisted", "blocked"])
         self.assertIn("wavefront", mgu().layers("cuda"))
         self.assertIsNone(mgu().why_not("blocked"))
         self.assertIn("the gradients of a gate's two sides differ", mgu().why_not("diagonal", "cuda"))
         waiting = mgu(equations="f = sigmoid(f)\nh = (1 - f) * h + f * tanh(x.n + h.n(f * h))")
-        self.assertEqual(waiting.layers(), ["naive"])
+        self.assertEqual(waiting.layers(), ["naive", "grouped", "fused_pointwise", "pretransposed", "hoisted"])
         with self.assertRaisesRegex(ValueError, "did you mean 'blocked'"):
             mgu().why_not("bloked")
 

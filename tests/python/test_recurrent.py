@@ -378,8 +378,9 @@ class Habits(unittest.TestCase):
             self.assertEqual(len(choice._fastest), 2)  # of this size, and of any
         self.assertTrue(torch.equal(torch.get_rng_state(), state))
         self.assertIn(layer.implementation_used, layer.implementations())
-        alone = layer_of(REFERENCES["mgu, product"], implementation="auto")
-        alone(given_to(alone)[0])
+        waiting = rnnlab.Cell("h = tanh(x.f + h.f(sigmoid(x.g + h.g(h * h))))", gates=["f", "g"], states=["h"])
+        alone = rnnlab.Recurrent(waiting, 3, 4)
+        alone(torch.zeros(2, 1, 3))
         self.assertEqual(alone.implementation_used, "naive")
 
     def test_auto_while_torch_compile_traces(self):
@@ -495,8 +496,8 @@ class Mistakes(unittest.TestCase):
             self.layer(implementation="torch")
         with self.assertRaisesRegex(ValueError, "cell mgu: layer: fused does not support cell: own cell .*; use layer: naive"):
             self.layer(implementation="fused")
-        with self.assertRaisesRegex(ValueError, "cell gru: layer: hoisted does not support reset_gate: before"):
-            self.layer("gru, before", reset_gate="before", implementation="hoisted")
+        with self.assertRaisesRegex(ValueError, "cell gru: layer: blocked does not support reset_gate: before"):
+            self.layer("gru, before", reset_gate="before", implementation="blocked")
         with self.assertRaisesRegex(ValueError, "cell mgu: layer: blocked does not support cell: .*a product reads an expression"):
             self.layer("mgu, product", implementation="blocked")
 

@@ -19,6 +19,7 @@
 namespace rnnlab::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Not;
@@ -53,18 +54,21 @@ TEST(Candidates, IncludePersistentOnAGpuWithoutClusters) {
 }
 
 TEST(Candidates, AreOneWhereOnlyOneCan) {
-  EXPECT_THAT(candidates({.cell = Cell::kGru, .reset_gate = ResetGate::kBefore}, Precision::kTf32, Processor::kCpu),
-              ElementsAre(LayerKind::kNaive));
-  const RecurrentOptions large_heads = {.cell = Cell::kSlstm, .hidden_size = 512, .heads = 2};
+  const Cell without_input = own_cell({.gates = {"a"}, .states = {"h"}, .equations = "h = tanh(h.a)"}).value();
   for (const Processor processor : {Processor::kCpu, Processor::kGpu})
-    EXPECT_THAT(candidates(large_heads, Precision::kTf32, processor), ElementsAre(LayerKind::kNaive));
+    EXPECT_THAT(candidates({.cell = without_input}, Precision::kTf32, processor), ElementsAre(LayerKind::kNaive));
 }
 
 TEST(Candidates, AreLayersThatHaveTheCell) {
   for (const Cell cell : {Cell::kMinGru, Cell::kMinLstm})
     for (const Processor processor : {Processor::kCpu, Processor::kGpu})
       EXPECT_THAT(candidates({.cell = cell}, Precision::kTf32, processor),
-                  ElementsAre(LayerKind::kScan, LayerKind::kNaive));
+                  AllOf(Contains(LayerKind::kHoisted), Not(Contains(LayerKind::kBlocked))));
+  const RecurrentOptions before = {.cell = Cell::kGru, .reset_gate = ResetGate::kBefore};
+  EXPECT_EQ(candidates(before, Precision::kTf32, Processor::kCpu).front(), LayerKind::kHoisted);
+  const RecurrentOptions large_heads = {.cell = Cell::kSlstm, .hidden_size = 512, .heads = 2};
+  EXPECT_EQ(candidates(large_heads, Precision::kTf32, Processor::kCpu).front(), LayerKind::kHoisted);
+  EXPECT_EQ(candidates({.cell = Cell::kMinGru}, Precision::kTf32, Processor::kCpu).front(), LayerKind::kScan);
 }
 
 TEST(FastestOf, TakesTheShortestTimeAndSaysWhy) {

@@ -56,7 +56,7 @@ TEST(LayerPool, KeepsABoundedNumberOfLayers) {
 
 TEST(LayerPool, RefusesWhatTheLayerCannotCompute) {
   LayerPool pool;
-  EXPECT_THROW(pool.take({LayerKind::kGrouped, {.cell = Cell::kSlstm, .input_size = 3, .hidden_size = 4}, at::kCPU}),
+  EXPECT_THROW(pool.take({LayerKind::kFused, {.cell = Cell::kSlstm, .input_size = 3, .hidden_size = 4}, at::kCPU}),
                UserError);
 }
 
