@@ -9,7 +9,6 @@ import signal
 import sys
 
 EXIT_DATA, EXIT_ENVIRONMENT = 3, 4
-STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class UserError(Exception):
@@ -38,25 +37,36 @@ def counted(number, noun):
     return f"{number:,} {noun}" + ("" if number == 1 else "es" if noun.endswith("s") else "s")
 
 
+class _HeldSignals:
+    depth = 0  # of signals_wait
+    number = None  # of the signal that came meanwhile
+
+
 def stop(number, _):
-    raise Stopped(number)
+    if _HeldSignals.depth == 0:
+        raise Stopped(number)
+    _HeldSignals.number = number
 
 
 @contextlib.contextmanager
 def signals_wait():
     """Holds back the signals that raise Stopped until the block is done, for steps that must not be cut in two: a file
-    that is made and then noted for removal, or files that get their names together."""
-    earlier = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING_SIGNALS)
+    that is made and then noted for removal, or files that get their names together. A mask of the thread's signals would
+    not do, because the system may give a signal to a thread of NumPy."""
+    _HeldSignals.depth += 1
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, earlier)
+        _HeldSignals.depth -= 1
+        if _HeldSignals.depth == 0 and _HeldSignals.number is not None:
+            number, _HeldSignals.number = _HeldSignals.number, None
+            raise Stopped(number)
 
 
 def exit_code_of(work, note, unfinished, file="a file"):
     """Does a script's work and returns its exit code; `note` prints the one message of an error. `unfinished` says what
     a signal cut off, and `file` stands for a file whose name the system does not tell."""
-    for number in STOPPING_SIGNALS:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
     try:
         return work()
