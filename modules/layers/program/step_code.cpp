@@ -100,6 +100,7 @@ class Emitter {
   TileInstruction instruction_of(NodeId id) const {
     if (const auto load = loads_.find(id); load != loads_.end()) return load->second;
     const Node& node = graph_[id];
+    RNNLAB_INVARIANT(node.operation != Operation::kHiddenProduct, "a product of an operand is read as a hidden side");
     TileInstruction instruction{.operation = node.operation, .number = node.number};
     place(instruction, node.index);
     uint8_t* slots[] = {&instruction.a, &instruction.b, &instruction.c};
