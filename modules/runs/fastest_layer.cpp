@@ -288,17 +288,6 @@ std::string work_of_layer(const Experiment& experiment) {
 
 }  // namespace
 
-std::vector<LayerKind> candidates(const RecurrentOptions& options, Precision precision, Processor processor) {
-  std::vector<LayerKind> kinds = layer_kinds();
-  std::erase_if(kinds, [&](LayerKind kind) {
-    const auto is_less_precise = info_of(kind).is_less_precise;
-    return why_unsupported(kind, {.options = options, .precision = precision, .processor = processor}) ||
-           (is_less_precise != nullptr && is_less_precise(options, precision));
-  });
-  std::ranges::sort(kinds, std::ranges::greater(), [](LayerKind kind) { return info_of(kind).speed_rank; });
-  return kinds;
-}
-
 FastestLayer fastest_of(const std::vector<LayerKind>& kinds, const MeasureLayer& measure) {
   RNNLAB_INVARIANT(!kinds.empty(), "layer: auto has no candidate, although the experiment was checked");
   std::vector<LayerKind> likely, others;

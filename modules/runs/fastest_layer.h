@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "layers/candidates.h"
 #include "runs/experiment.h"
 #include "train/loop/trainer.h"
 
@@ -55,11 +56,6 @@ struct FastestLayer {
   LayerKind kind;
   std::vector<std::string> notes;  // "layer: auto chose fused, by the time of a pass: hoisted 1.32 ms, fused 912 us"
 };
-
-// Returns the kinds that support the options and the processor; the kind that is usually the fastest comes first.
-// Leaves out persistent in fp32, which computes small factors with fewer digits, and for rnn_relu in tf32, whose states
-// may overflow float16 (docs/persistent.md): a user must ask for these.
-std::vector<LayerKind> candidates(const RecurrentOptions& options, Precision precision, Processor processor);
 
 // Returns the seconds of a pass with this kind of layer, the shortest of a few passes. If the function throws, the kind
 // is left out, unless the exception is not about the kind: InvariantError, and UserErrors of data and signals.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/system/json_fields.h"
+#include "layers/candidates.h"
 #include "layers/cells/cell_settings.h"
 #include "layers/layer_kind.h"
 #include "layers/parameters.h"
@@ -165,19 +166,11 @@ std::string layers_for(std::string_view cell, int64_t input_size, int64_t hidden
 std::vector<std::string> candidates(std::string_view cell, int64_t input_size, int64_t hidden_size, int64_t num_layers,
                                     bool bidirectional, std::string_view device, std::string_view precision) {
   return with_python_errors([&] {
-    const RecurrentOptions options = options_of_layer(cell, input_size, hidden_size, num_layers, bidirectional);
-    const LayerWork work = {.options = options,
-                            .precision = value_of<Precision>(precision, "precision"),
-                            .processor = processor_with(device)};
-    std::vector<LayerKind> likely, others;
-    for (const LayerKind kind : layer_kinds()) {
-      const LayerInfo& info = info_of(kind);
-      const bool is_less_precise = info.is_less_precise != nullptr && info.is_less_precise(options, *work.precision);
-      if (is_less_precise || why_unsupported(kind, work)) continue;
-      (info.auto_use == AutoUse::kAlways ? likely : others).push_back(kind);
-    }
-    std::vector<LayerKind>& kinds = likely.empty() ? others : likely;
-    std::ranges::stable_sort(kinds, std::greater(), [](LayerKind kind) { return info_of(kind).speed_rank; });
+    std::vector<LayerKind> kinds =
+        rnnlab::candidates(options_of_layer(cell, input_size, hidden_size, num_layers, bidirectional),
+                           value_of<Precision>(precision, "precision"), processor_with(device));
+    const auto is_likely = [](LayerKind kind) { return info_of(kind).auto_use == AutoUse::kAlways; };
+    if (std::ranges::any_of(kinds, is_likely)) std::erase_if(kinds, std::not_fn(is_likely));
     std::vector<std::string> names;
     for (const LayerKind kind : kinds) names.emplace_back(config::name_of(kind));
     return names;
