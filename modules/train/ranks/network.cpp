@@ -200,7 +200,7 @@ std::string address_of_store(const Launch& launch, const std::optional<std::stri
 }
 
 std::string address_of_rank_0(const Launch& launch, const std::optional<std::string>& interface) {
-  const std::string host = without_brackets(launch.address);
+  std::string host = without_brackets(launch.address);
   if (launch.is_one_host || !is_private_name(host, addresses_of(host))) return host;
   return usual_address(host, interface).text();
 }
