@@ -10,9 +10,11 @@
 #include <array>
 #include <set>
 
+#include "layers/cells/cell.h"
 #include "layers/kernel_cache/kernel_cache.h"
 #include "layers/kernel_cache/nvrtc.h"
 #include "layers/persistent/host/loaded_kernels.h"
+#include "layers/persistent/persistent_program.h"
 #include "layers/persistent/shared/sizes.h"
 
 namespace rnnlab::kernels::persistent {
@@ -22,10 +24,25 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+const PersistentProgram* program_with(Cell cell) {
+  return persistent_program_of(step_code_of(rnnlab::program_of(cell)));
+}
+
 Gpu gpu_of(int major, int minor = 0) { return {.major = major, .minor = minor, .runs = class_of(major, minor)}; }
 
+// Returns the plans of all cells of the list.
+std::vector<KernelPlan> listed_plans(const GpuClass& gpu) {
+  std::vector<KernelPlan> all;
+  for (const PersistentProgram* program : listed_persistent_programs())
+    for (KernelPlan& plan : all_plans(gpu, program)) all.push_back(std::move(plan));
+  return all;
+}
+
 PassPlans forward_plans(int64_t hidden_size, int64_t batch_size, int major = 9) {
-  return plans_for({.batch_size = batch_size, .hidden_size = hidden_size, .type = ElementType::kBfloat16},
+  return plans_for({.batch_size = batch_size,
+                    .hidden_size = hidden_size,
+                    .type = ElementType::kBfloat16,
+                    .program = program_with(Cell::kLstm)},
                    PassKind::kForward, gpu_of(major).runs);
 }
 
@@ -40,7 +57,8 @@ TEST(KernelPlans, NamesInstancesAsTheCompilerFindsThem) {
 }
 
 TEST(KernelPlans, RowsOfATableAreReadByAKernelOfTheirOwnForward) {
-  PersistentSequence sequence = {.batch_size = 128, .hidden_size = 512, .inputs = StepInputs::kRowsOfTable};
+  PersistentSequence sequence = {
+      .batch_size = 128, .hidden_size = 512, .program = program_with(Cell::kLstm), .inputs = StepInputs::kRowsOfTable};
   const auto kernel_of = [&](PassKind pass) { return plans_for(sequence, pass, gpu_of(9).runs).grids.front().kernel; };
   expect_golden(kernel_of(PassKind::kForward));
   expect_golden(kernel_of(PassKind::kBackward));
@@ -51,7 +69,7 @@ bool multiplies(const PersistentSequence& sequence, int64_t input_size, int majo
 }
 
 TEST(KernelPlans, FewInputsOfALayerOf128UnitsAreMultipliedByItsKernel) {
-  const PersistentSequence lstm = {.batch_size = 128, .hidden_size = 128};
+  const PersistentSequence lstm = {.batch_size = 128, .hidden_size = 128, .program = program_with(Cell::kLstm)};
   const auto changed = [&](const auto& change) {
     PersistentSequence sequence = lstm;
     change(sequence);
@@ -66,34 +84,38 @@ TEST(KernelPlans, FewInputsOfALayerOf128UnitsAreMultipliedByItsKernel) {
     EXPECT_FALSE(multiplies(changed([&](auto& s) { s.hidden_size = size; }), 28)) << size;
   EXPECT_FALSE(multiplies(changed([](auto& s) { s.batch_size = 129; }), 28)) << "blocks are faster";
   EXPECT_FALSE(multiplies(changed([](auto& s) { s.operands = Operands::kFloat32; }), 28));
-  EXPECT_FALSE(multiplies(changed([](auto& s) { s.cell = PersistentCell::kGru; }), 28)) << "blocks are faster";
-  EXPECT_FALSE(multiplies(changed([](auto& s) { s.cell = PersistentCell::kRnn; }), 28)) << "blocks are faster";
+  EXPECT_FALSE(multiplies(changed([](auto& s) { s.program = program_with(Cell::kGru); }), 28)) << "blocks are faster";
+  EXPECT_FALSE(multiplies(changed([](auto& s) { s.program = program_with(Cell::kRnnTanh); }), 28))
+      << "blocks are faster";
   EXPECT_FALSE(multiplies(changed([](auto& s) { s.kernels = PersistentKernels::kClusters; }), 28));
-  const auto gru = changed([](auto& s) { s.cell = PersistentCell::kGru, s.type = ElementType::kBfloat16; });
+  const auto gru = changed([](auto& s) { s.program = program_with(Cell::kGru), s.type = ElementType::kBfloat16; });
   EXPECT_TRUE(multiplies(gru, 28));
 }
 
 TEST(KernelPlans, TwoSmallLayersMayBeAPair) {
   const auto is_pair = [](const auto& change, int major = 9) {
-    PersistentSequence sequence = {.batch_size = 128, .hidden_size = 128};
+    PersistentSequence sequence = {.batch_size = 128, .hidden_size = 128, .program = program_with(Cell::kLstm)};
     change(sequence);
     return has_pair(sequence, gpu_of(major).runs);
   };
   EXPECT_TRUE(is_pair([](auto&) {}));
   EXPECT_TRUE(is_pair([](auto&) {}, 10));
   EXPECT_FALSE(is_pair([](auto&) {}, 8)) << "no clusters";
-  EXPECT_TRUE(is_pair([](auto& s) { s.hidden_size = 72, s.cell = PersistentCell::kGru; }));
+  EXPECT_TRUE(is_pair([](auto& s) { s.hidden_size = 72, s.program = program_with(Cell::kGru); }));
   EXPECT_FALSE(is_pair([](auto& s) { s.hidden_size = 64; })) << "blocks are faster";
   EXPECT_FALSE(is_pair([](auto& s) { s.hidden_size = 136; }));
   EXPECT_FALSE(is_pair([](auto& s) { s.batch_size = 129; })) << "blocks are faster";
   EXPECT_FALSE(is_pair([](auto& s) { s.operands = Operands::kFloat32; })) << "no room in registers";
-  EXPECT_FALSE(is_pair([](auto& s) { s.cell = PersistentCell::kRnn; })) << "blocks are faster";
+  EXPECT_FALSE(is_pair([](auto& s) { s.program = program_with(Cell::kRnnTanh); })) << "blocks are faster";
   EXPECT_FALSE(is_pair([](auto& s) { s.kernels = PersistentKernels::kClustersAndTeams; }));
 }
 
 TEST(KernelPlans, APairHasTheWarpsOfTwoLayers) {
-  const PersistentSequence pair = {
-      .batch_size = 128, .hidden_size = 128, .inputs = StepInputs::kNarrow, .num_layers = 2};
+  const PersistentSequence pair = {.batch_size = 128,
+                                   .hidden_size = 128,
+                                   .program = program_with(Cell::kLstm),
+                                   .inputs = StepInputs::kNarrow,
+                                   .num_layers = 2};
   const auto forward = plans_for(pair, PassKind::kForward, gpu_of(9).runs).clusters;
   ASSERT_THAT(forward, SizeIs(2));
   expect_golden(forward[0].kernel);
@@ -112,23 +134,24 @@ bool is_for_one_block(const PersistentSequence& sequence, PassKind pass) {
 
 TEST(KernelPlans, OneBlockHas128UnitsOfPlainCellsAndGrusOfTf32) {
   PersistentSequence sequence = {.batch_size = 128, .hidden_size = 128};
-  const auto is_for_block = [&](PersistentCell cell, Operands operands, int64_t batch_size) {
-    sequence.cell = cell;
+  const auto is_for_block = [&](Cell cell, Operands operands, int64_t batch_size) {
+    sequence.program = program_with(cell);
     sequence.operands = operands;
     sequence.batch_size = batch_size;
     return is_for_one_block(sequence, PassKind::kForward);
   };
-  EXPECT_TRUE(is_for_block(PersistentCell::kRnn, Operands::kFloat32, 16));
-  EXPECT_TRUE(is_for_block(PersistentCell::kRnn, Operands::kTf32, 128));
-  EXPECT_TRUE(is_for_block(PersistentCell::kGru, Operands::kTf32, 128));
-  EXPECT_TRUE(is_for_block(PersistentCell::kLstm, Operands::kTf32, 256));
-  EXPECT_FALSE(is_for_block(PersistentCell::kLstm, Operands::kTf32, 128));
-  EXPECT_FALSE(is_for_block(PersistentCell::kGru, Operands::kFloat32, 128));
-  EXPECT_FALSE(is_for_block(PersistentCell::kLstm, Operands::kFloat32, 256));
+  EXPECT_TRUE(is_for_block(Cell::kRnnTanh, Operands::kFloat32, 16));
+  EXPECT_TRUE(is_for_block(Cell::kRnnTanh, Operands::kTf32, 128));
+  EXPECT_TRUE(is_for_block(Cell::kGru, Operands::kTf32, 128));
+  EXPECT_TRUE(is_for_block(Cell::kLstm, Operands::kTf32, 256));
+  EXPECT_FALSE(is_for_block(Cell::kLstm, Operands::kTf32, 128));
+  EXPECT_FALSE(is_for_block(Cell::kGru, Operands::kFloat32, 128));
+  EXPECT_FALSE(is_for_block(Cell::kLstm, Operands::kFloat32, 256));
 }
 
 TEST(KernelPlans, FewInputsHaveKernelsOfClusters) {
-  const PersistentSequence sequence = {.batch_size = 128, .hidden_size = 128, .inputs = StepInputs::kNarrow};
+  const PersistentSequence sequence = {
+      .batch_size = 128, .hidden_size = 128, .program = program_with(Cell::kLstm), .inputs = StepInputs::kNarrow};
   const auto plans = plans_for(sequence, PassKind::kForward, gpu_of(9).runs).clusters;
   ASSERT_THAT(plans, SizeIs(2));
   expect_golden(plans[0].kernel);
@@ -152,18 +175,20 @@ TEST(KernelPlans, OtherGpusWithClustersHaveTheWholeGpuForWhatClustersHaveNoRoomF
 }
 
 TEST(KernelPlans, AGpuWithLessSharedMemoryHasTilesOfItsOwn) {
-  for (const KernelPlan& plan : all_plans(gpu_of(12).runs)) EXPECT_LE(plan.shared_bytes, kLittleShared) << plan.kernel;
+  for (const KernelPlan& plan : listed_plans(gpu_of(12).runs))
+    EXPECT_LE(plan.shared_bytes, kLittleShared) << plan.kernel;
   EXPECT_THAT(forward_plans(256, 128, 12).clusters.front().kernel, HasSubstr(", 101376>"));
 }
 
 TEST(KernelPlans, AGpuWithoutSharedMemoryForThemHasNone) {
-  EXPECT_THAT(
-      plans_for({.batch_size = 1, .hidden_size = 128}, PassKind::kForward, {.shared_bytes = 64 * 1024}).clusters,
-      IsEmpty());
+  EXPECT_THAT(plans_for({.batch_size = 1, .hidden_size = 128, .program = program_with(Cell::kLstm)}, PassKind::kForward,
+                        {.shared_bytes = 64 * 1024})
+                  .clusters,
+              IsEmpty());
 }
 
 TEST(KernelPlans, AGpuWithoutClustersHasGroupsOfOneBlockAndOverTheWholeGpu) {
-  for (const KernelPlan& plan : all_plans(gpu_of(8).runs)) {
+  for (const KernelPlan& plan : listed_plans(gpu_of(8).runs)) {
     EXPECT_EQ(plan.instructions, Instructions::kTensorCores) << plan.kernel;
     EXPECT_EQ(plan.cluster_size, 1) << plan.kernel;
     EXPECT_EQ(plan.num_blocks > 1, is_grid(plan)) << plan.kernel;
@@ -201,18 +226,20 @@ bool has_room(const PersistentSequence& sequence, PassKind pass, const SmallerGp
 
 TEST(KernelPlans, EverySizeHasAPlanThatFitsOnAGpuWithoutClusters) {
   for (const SmallerGpu& gpu : kSmallerGpus)
-    for (const auto cell : {PersistentCell::kLstm, PersistentCell::kGru, PersistentCell::kRnn})
+    for (const auto cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
       for (const ElementType type : {ElementType::kFloat32, ElementType::kFloat16, ElementType::kBfloat16})
         for (int64_t size = 136; size <= kLargestOfGridsByMma; size += 8)
           for (const PassKind pass : {PassKind::kForward, PassKind::kBackward}) {
-            const PersistentSequence sequence = {.batch_size = 16, .hidden_size = size, .type = type, .cell = cell};
-            const bool is_small = cell == PersistentCell::kRnn || size <= gpu.largest;
+            const PersistentSequence sequence = {
+                .batch_size = 16, .hidden_size = size, .type = type, .program = program_with(cell)};
+            const bool is_small = cell == Cell::kRnnTanh || size <= gpu.largest;
             EXPECT_EQ(has_room(sequence, pass, gpu), is_small) << gpu.num_multiprocessors << " " << size;
           }
 }
 
 TEST(KernelPlans, Float32HasNoneOverTheWholeGpu) {
-  const PersistentSequence sequence = {.batch_size = 16, .hidden_size = 256, .operands = Operands::kFloat32};
+  const PersistentSequence sequence = {
+      .batch_size = 16, .hidden_size = 256, .program = program_with(Cell::kLstm), .operands = Operands::kFloat32};
   EXPECT_THAT(plans_for(sequence, PassKind::kForward, class_of(8, 0)).grids, IsEmpty());
 }
 
@@ -221,7 +248,8 @@ TEST(KernelPlans, LayersThatAreTooSmallForClustersHaveGroupsOfOneBlock) {
 }
 
 TEST(KernelPlans, KernelsOfALaterVariantAreLeftOut) {
-  PersistentSequence sequence = {.batch_size = 64, .hidden_size = 512, .type = ElementType::kBfloat16};
+  PersistentSequence sequence = {
+      .batch_size = 64, .hidden_size = 512, .type = ElementType::kBfloat16, .program = program_with(Cell::kLstm)};
   const auto num_plans = [&](PersistentKernels kernels) {
     sequence.kernels = kernels;
     return plans_for(sequence, PassKind::kBackward, gpu_of(9).runs).clusters.size();
@@ -237,7 +265,7 @@ int blocks_over_the_whole_gpu(const PersistentSequence& sequence) {
 }
 
 TEST(KernelPlans, ALayerAloneTakesTheWholeGpuWhereOthersWouldNeedAPartOfIt) {
-  PersistentSequence gru = {.type = ElementType::kBfloat16, .cell = PersistentCell::kGru};
+  PersistentSequence gru = {.type = ElementType::kBfloat16, .cell = Cell::kGru};
   const auto blocks = [&](int64_t hidden_size, int64_t batch_size, bool is_alone) {
     gru.hidden_size = hidden_size;
     gru.batch_size = batch_size;
@@ -259,7 +287,7 @@ TEST(KernelPlans, EveryProgramHasAKeyOfItsOwn) {
   std::set<std::string> keys;
   size_t num_programs = 0;
   for (const int major : {8, 9, 10, 12})
-    for (const KernelPlan& plan : all_plans(gpu_of(major).runs)) {
+    for (const KernelPlan& plan : listed_plans(gpu_of(major).runs)) {
       keys.insert(key_of(program_of(plan, architecture_for(gpu_of(major), plan.instructions))));
       ++num_programs;
     }
@@ -271,7 +299,7 @@ TEST(KernelPlans, ASampleCompilesForEveryGpu) {
   if (const auto reason = nvrtc_unavailable_reason()) GTEST_SKIP() << *reason;
   for (const int major : {8, 9, 10, 12}) {
     std::set<std::pair<std::string, std::string>> seen;
-    for (const KernelPlan& plan : all_plans(gpu_of(major).runs)) {
+    for (const KernelPlan& plan : listed_plans(gpu_of(major).runs)) {
       const size_t inputs = std::min(plan.kernel.find("StepInputs"), plan.kernel.size());
       const std::string form = plan.kernel.ends_with(", true>") ? "writes float16" : plan.kernel.substr(inputs);
       if (!seen.emplace(plan.source, form).second) continue;

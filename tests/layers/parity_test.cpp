@@ -8,9 +8,9 @@
 
 #include <map>
 
-#include "layers/cells/cell_settings.h"
 #include "layers/layer_under_test.h"
 #include "layers/on_cuda.h"
+#include "layers/own_cells.h"
 #include "layers/refusals.h"
 
 namespace rnnlab {
@@ -56,19 +56,11 @@ std::vector<CellForm> listed_forms() {
 const std::map<Cell, std::string>& own_cells() {
   static const std::map<Cell, std::string> cells = [] {
     std::map<Cell, std::string> all;
-    for (const char* name : {"mgu", "cifg", "janet", "ugrnn", "ligru", "indrnn"}) {
-      const std::string file = fmt::format("{}/experiments/cells/{}.yaml", RNNLAB_SOURCE_DIR, name);
-      all[own_cell(read_cell_file(file).text()).value()] = name;
-    }
+    for (const char* name : {"mgu", "cifg", "janet", "ugrnn", "ligru", "indrnn"}) all[cell_of_file(name)] = name;
     // Products that read an expression in place of the hidden state: that of the first gate, and with another state.
-    all[own_cell({.gates = {"n", "f"},
-                  .states = {"h"},
-                  .equations = "f = sigmoid(f)\nh = (1 - f) * h + f * tanh(x.n + h.n(f * h))"})
-            .value()] = "operand";
-    all[own_cell({.gates = {"a", "b"},
-                  .states = {"y", "z"},
-                  .equations = "z = z + 0.3 * (tanh(a + h.b(z)) - 0.7 * y - 0.5 * z)\ny = y + 0.3 * z"})
-            .value()] = "cornn";
+    all[cell_with({"n", "f"}, {"h"}, "f = sigmoid(f)\nh = (1 - f) * h + f * tanh(x.n + h.n(f * h))")] = "operand";
+    all[cell_with({"a", "b"}, {"y", "z"}, "z = z + 0.3 * (tanh(a + h.b(z)) - 0.7 * y - 0.5 * z)\ny = y + 0.3 * z")] =
+        "cornn";
     // Gates that read one side, a learned vector, one bias, three states, of which the second does not read itself.
     CellText mixed;
     mixed.gates = {"a", "b", "n"};

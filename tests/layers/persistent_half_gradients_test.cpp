@@ -18,6 +18,7 @@
 #include "layers/on_cuda.h"
 #include "layers/persistent/operand_conversion.h"
 #include "layers/persistent/persistent_layer.h"
+#include "layers/persistent/persistent_program.h"
 #include "layers/persistent/shared/passes.h"
 #include "layers/persistent_check.h"
 #include "layers/recurrent_layer.h"
@@ -228,13 +229,12 @@ std::vector<HalfCase> half_cases() {
 }
 
 kernels::PersistentGroups backward_groups_of(const HalfCase& of) {
-  return kernels::backward_groups(
-      {.num_steps = 8,
-       .batch_size = of.batch_size,
-       .hidden_size = of.hidden_size,
-       .cell = of.cell == Cell::kLstm ? kernels::PersistentCell::kLstm : kernels::PersistentCell::kGru,
-       .kernels = of.form,
-       .is_alone = true});
+  return kernels::backward_groups({.num_steps = 8,
+                                   .batch_size = of.batch_size,
+                                   .hidden_size = of.hidden_size,
+                                   .program = persistent_program_of(step_code_of(program_of(of.cell))),
+                                   .kernels = of.form,
+                                   .is_alone = true});
 }
 
 bool is_known_gpu() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defines number types, which kernels and their callers share, the nonlinearities of persistent plain cells, and how
-// kernels load and store numbers of these types. Sums and cell states have the accumulation type: float32 for the
-// 16-bit types, otherwise the type itself.
+// Defines number types, which kernels and their callers share, and how kernels load and store numbers of these types.
+// Sums and cell states have the accumulation type: float32 for the 16-bit types, otherwise the type itself.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +15,6 @@
 namespace rnnlab::kernels {
 
 enum class ElementType { kFloat32, kFloat64, kFloat16, kBfloat16 };
-
-enum class Nonlinearity { kTanh, kRelu };
 
 template <class T>
 using Accumulation = std::conditional_t<std::is_same_v<T, double>, double, float>;

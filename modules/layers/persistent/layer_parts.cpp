@@ -68,7 +68,7 @@ PersistentGradients part_of(const PersistentGradients& gradients, Direction dire
 }
 
 at::Tensor ParameterConversion::make_room_for(const at::Tensor& parameter, at::ScalarType type) {
-  if (parameter.scalar_type() == type) return parameter;
+  if (!parameter.defined() || parameter.scalar_type() == type) return parameter;
   from_.push_back(parameter);
   to_.push_back(at::empty(parameter.sizes(), parameter.options().dtype(type).requires_grad(false)));
   return to_.back();

@@ -132,7 +132,7 @@ class PersistentBackwardPass {
       gradients.output = is_read_above ? all[layer + 1].input : results_.hidden[layer];
       if (!results_.cell.empty()) gradients.cell_output = results_.cell[layer];
       gradients.from_next_step = at::empty_like(layers_[layer].hidden[0]);
-      if (has_cell_state(spec_.cell)) gradients.carry = at::empty_like(layers_[layer].cell[0]);
+      if (layers_[layer].cell.defined()) gradients.carry = at::empty_like(layers_[layer].cell[0]);
       const bool is_needed = layer > 0 ? !is_upper_of_pair(layer) : needs_.input && !reads_tokens();
       if (is_needed) gradients.input = at::empty_like(layers_[layer].input);
     }
@@ -146,13 +146,15 @@ class PersistentBackwardPass {
     std::vector<WeightGradients> all;
     for (const PersistentTrace& trace : layers_) {
       WeightGradients& weights = all.emplace_back(empty_weight_gradients(spec_, trace));
-      if (weights.bias_hh.is_same(weights.bias_ih)) weights.bias_hh = at::empty_like(weights.bias_ih);
+      if (weights.bias_hh.defined() && weights.bias_hh.is_same(weights.bias_ih))
+        weights.bias_hh = at::empty_like(weights.bias_ih);
     }
     return all;
   }
 
   std::vector<WeightGradients> places_of_sink() const {
     const auto place_of = [this](const at::Tensor& parameter) {
+      if (!parameter.defined()) return at::Tensor();
       const at::Tensor place = spec_.gradient_sink->place_of(parameter);
       return place.defined() ? place : at::empty_like(parameter);
     };
@@ -266,6 +268,7 @@ class PersistentBackwardPass {
   // These functions queue the work of a layer's gradients on the current stream, and then tell the sink.
   void sum_biases(size_t layer) {
     products_[layer].sum_biases(weights_[layer]);
+    if (!spec_.code->columns.has_hidden_bias) return announce(layer, &DirectionWeights::bias_ih);
     announce(layer, &DirectionWeights::bias_ih, &DirectionWeights::bias_hh);
   }
   void multiply_recurrent_weights(size_t layer) {

@@ -11,6 +11,7 @@
 #include "layers/device/run_kernels.h"
 #include "layers/persistent/host/kernel_plan.h"
 #include "layers/persistent/layer_parts.h"
+#include "layers/persistent/persistent_program.h"
 
 namespace rnnlab {
 namespace {
@@ -54,29 +55,14 @@ using kernels::PersistentBackward;
 using kernels::PersistentForward;
 using kernels::PersistentSequence;
 
-kernels::PersistentCell persistent_cell(Cell cell) {
-  switch (library_cell(cell)) {
-    case LibraryCell::kLstm:
-      return kernels::PersistentCell::kLstm;
-    case LibraryCell::kGru:
-      return kernels::PersistentCell::kGru;
-    case LibraryCell::kRnnTanh:
-    case LibraryCell::kRnnRelu:
-      return kernels::PersistentCell::kRnn;
-  }
-  fail_invariant("every cell has a case", __FILE__, __LINE__, "persistent_cell does not know the cell");
-}
-
 PersistentSequence sequence_of(const PersistentSpec& spec, const PersistentTrace& trace) {
-  const bool is_relu = library_cell(spec.cell) == LibraryCell::kRnnRelu;
   const bool goes_up = spec.direction == Direction::kForward;
   return {.num_steps = trace.num_steps(),
           .batch_size = trace.batch_size(),
           .hidden_size = trace.hidden_size(),
           .type = element_type(trace.gates.scalar_type()),
           .order = goes_up ? kernels::ReadingOrder::kForward : kernels::ReadingOrder::kReverse,
-          .cell = persistent_cell(spec.cell),
-          .nonlinearity = is_relu ? kernels::Nonlinearity::kRelu : kernels::Nonlinearity::kTanh,
+          .program = persistent_program_of(*spec.code),
           .operands = spec.operands,
           .kernels = spec.kernels,
           .is_alone = spec.num_layers == 1,
@@ -199,7 +185,7 @@ PersistentForward forward_work(const PersistentSequence& sequence, PersistentTra
   return {.sequence = sequence,
           .weights = packed.const_data_ptr(),
           .bias_ih = trace.weights.bias_ih.const_data_ptr(),
-          .bias_hh = trace.weights.bias_hh.const_data_ptr(),
+          .bias_hh = data_or_null<void>(trace.weights.bias_hh),
           .gates = trace.gates.data_ptr(),
           .candidates = result_or_null<void>(trace.more_kept),
           .hidden = trace.hidden.data_ptr(),

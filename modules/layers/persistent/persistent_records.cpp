@@ -5,8 +5,10 @@
 #include "layers/device/gpu_support.h"
 #include "layers/persistent/host/kernel_plan.h"
 #include "layers/persistent/persistent_layer.h"
+#include "layers/persistent/persistent_program.h"
 #include "layers/persistent/persistent_stack.h"
 #include "layers/persistent/slstm_layer.h"
+#include "layers/program/bounds.h"
 
 namespace rnnlab {
 namespace {
@@ -71,6 +73,11 @@ std::optional<Refusal> refusal_of_clusters(const RecurrentOptions& options, cons
 }
 
 std::optional<Refusal> size_limit_of(const RecurrentOptions& options, const LayerWork& work) {
+  if (options.heads > 1 && options.cell != Cell::kSlstm)
+    return Refusal{
+        fmt::format("does not support heads: {} of cell: {} (only of slstm)", options.heads, cell_name(options.cell)),
+        {"layer", "model.heads", "model.cell"},
+        Refusal::Advice::kOtherLayers};
   auto refusal = has_blocks(options.persistent_form) ? std::nullopt : refusal_of_clusters(options, work.gpu);
   if (refusal) return refusal;
   const int64_t size = options.hidden_size / options.heads;
@@ -83,13 +90,14 @@ std::optional<Refusal> size_limit_of(const RecurrentOptions& options, const Laye
   return work.gpu ? refusal_of_gpu(size, is_fp32, *work.gpu) : std::nullopt;
 }
 
-// In fp32 the kernels compute small factors with fewer digits; in tf32, hidden states of rnn_relu may overflow float16.
+// In fp32 the kernels compute small factors with fewer digits; in tf32, hidden states without a bound, such as those of
+// rnn_relu, may overflow float16.
 bool persistent_is_less_precise(const RecurrentOptions& options, Precision precision) {
   switch (precision) {
     case Precision::kFp32:
       return true;
     case Precision::kTf32:
-      return options.cell == Cell::kRnnRelu;
+      return !stays_within_one(program_of(options));
     case Precision::kBf16:
     case Precision::kFp16:
       return false;
@@ -110,7 +118,6 @@ const LayerInfo& persistent_layer_info() {
           "all steps of a layer in one kernel on a GPU of compute capability 8.0 or later, the recurrent weights in "
           "one "
           "block for each group of sequences, in clusters of blocks or over the whole GPU, and layers side by side",
-      .cells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu, Cell::kSlstm},
       .options = {kNumLayers, kBidirectional, kDropout, kHeads},
       .processors = {Processor::kGpu},
       .other_processor =
@@ -120,6 +127,7 @@ const LayerInfo& persistent_layer_info() {
       .min_gpu_capability = kFirstWithBlocks,
       .speed_rank = 15,
       .make = make_persistent,
+      .why_not = why_no_persistent_program,
       .size_limit = size_limit_of,
       .is_less_precise = persistent_is_less_precise};
   return info;

@@ -108,8 +108,7 @@ RecurrentResult PersistentStack::run_pass(const Loop& loop, const at::Tensor& ro
   PersistentSpec spec = {
       {options().cell, options().activation, loop.order, type, weights().front().scalar_type(), &code()}};
   const kernels::StepColumns& columns = code().columns;
-  RNNLAB_INVARIANT(std::max<int64_t>(0, columns.kept - columns.input) == (spec.has_two_sides() ? 1 : 0),
-                   "the kernels of a GRU alone have a value beside the gates");
+  RNNLAB_INVARIANT(columns.kept - columns.input <= 1, "kernels keep at most one value beside the gates");
   spec.kernels = options().persistent_form;
   spec.num_layers = loop.num_layers;
   if (is_training()) spec.dropout = options().dropout;

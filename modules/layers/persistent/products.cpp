@@ -292,6 +292,7 @@ void GateProducts::multiply_recurrent_side(int64_t first, const at::Tensor& out)
 void GateProducts::sum_biases(WeightGradients& weights) const {
   const at::Tensor sums = gradients_.bias_sums.flatten(0, 1);
   sum_rows(weights.bias_ih, sums.select(1, 0));
+  if (!weights.bias_hh.defined()) return;
   if (spec_.has_two_sides())
     sum_rows(weights.bias_hh, sums.select(1, 1));
   else

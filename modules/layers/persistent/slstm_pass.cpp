@@ -25,7 +25,6 @@ kernels::PersistentSequence sequence_of(const SlstmTrace& trace) {
           .num_heads = trace.num_heads,
           .type = element_type(trace.gates.scalar_type()),
           .order = goes_up ? kernels::ReadingOrder::kForward : kernels::ReadingOrder::kReverse,
-          .cell = kernels::PersistentCell::kSlstm,
           .operands = is_float32 ? kernels::Operands::kFloat32 : kernels::Operands::kTf32,
           .kernels = kernels::PersistentKernels::kBlocks};
 }

@@ -56,6 +56,12 @@ class BlockBackward {
   struct Gradients {
     float gates[T::kCells][kGates];
     float aside[T::kCells];
+
+    __device__ void clear(int cell) {
+#pragma unroll
+      for (float& gate : gates[cell]) gate = 0.0f;
+      aside[cell] = 0.0f;
+    }
   };
 
   __device__ int num_steps() const { return static_cast<int>(sequence_.num_steps); }
@@ -68,6 +74,7 @@ class BlockBackward {
       hidden_[cell] = 0.0f;
       if (!owner_.has(cell)) continue;
       if constexpr (Cell::kHasCellState) carried_[cell] = last_cell(owner_.offset(cell));
+      if constexpr (Cell::kCarriesHidden) carried_[cell].after = last_hidden(owner_.offset(cell));
       if (work_.later_hidden != nullptr) hidden_[cell] = to_float(later[owner_.offset(cell)]);
     }
   }
@@ -76,6 +83,10 @@ class BlockBackward {
     const State last = read_state<State>(work_.cell + place_ + rows_.after + offset, rows_.size_of_states());
     if (work_.later_cell == nullptr) return Cell::carried_from(last, {});
     return Cell::carried_from(last, read_state<State>(work_.later_cell + owner_.place() + offset, rows_.row));
+  }
+
+  __device__ float last_hidden(int offset) const {
+    return to_float(static_cast<const Value*>(work_.hidden)[place_ + rows_.after + offset]);
   }
 
   // inputs: of this step in, of the step after the next out.
@@ -103,6 +114,7 @@ class BlockBackward {
       for (int i = 0; i < Cell::kKept; ++i) kept[i] = to_float(inputs.kept[cell][i]);
       cell_.template backward<Functions>(kept, state_of(inputs, cell), hidden, inputs.cell_gradient[cell],
                                          carried_[cell], gradients.gates[cell], gradients.aside[cell]);
+      if (Cell::kMaySpoilOthers && !owner_.has(cell)) gradients.clear(cell);
       bias_sums_[cell].add(gradients.gates[cell], gradients.aside[cell]);
     }
   }

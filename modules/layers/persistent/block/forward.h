@@ -180,6 +180,7 @@ class BlockForward {
       for (int gate = 0; gate < kGates; ++gate) gates[gate] = products[gate].sum(cell);
       results.hidden[cell] = cell_.template forward<Functions>(gates, aside[cell], carried_[cell], results.kept[cell]);
       if constexpr (Cell::kHasCellState) results.state[cell] = carried_[cell];
+      if (Cell::kMaySpoilOthers && !owner_.has(cell)) results.hidden[cell] = 0.0f;
     }
   }
 

@@ -62,6 +62,12 @@ class BackwardBlock {
     __device__ float magnitude(int tile, int i, int gate) const {
       return larger_side<Cell>(gate, gates[tile][i][gate], aside[tile][i]);
     }
+
+    __device__ void clear(int tile, int i) {
+#pragma unroll
+      for (float& gate : gates[tile][i]) gate = 0.0f;
+      aside[tile][i] = 0.0f;
+    }
   };
 
   __device__ int num_steps() const { return static_cast<int>(sequence_.num_steps); }
@@ -80,12 +86,18 @@ class BackwardBlock {
         carried_[tile][i] = {};
         if constexpr (Cell::kHasCellState)
           if (owner_.has(tile, i)) carried_[tile][i] = last_cell(owner_.offset(tile, i));
+        if constexpr (Cell::kCarriesHidden)
+          if (owner_.has(tile, i)) carried_[tile][i].after = last_hidden(owner_.offset(tile, i));
       }
   }
 
   __device__ typename Cell::Carried last_cell(int offset) const {
     const float state = work_.cell[place_ + rows_.after + offset];
     return {state, work_.later_cell == nullptr ? 0.0f : work_.later_cell[owner_.place() + offset]};
+  }
+
+  __device__ float last_hidden(int offset) const {
+    return to_float(static_cast<const Value*>(work_.hidden)[place_ + rows_.after + offset]);
   }
 
   __device__ Inputs read_inputs(int64_t place) const { return Inputs(work_, owner_, rows_, place); }
@@ -187,6 +199,7 @@ class BackwardBlock {
         cell_.template backward<Functions>(kept, to_float(inputs.state[tile][i]), hidden[tile][i],
                                            inputs.cell_gradient[tile][i], carried_[tile][i], gradients.gates[tile][i],
                                            gradients.aside[tile][i]);
+        if (Cell::kMaySpoilOthers && !owner_.has(tile, i)) gradients.clear(tile, i);
         bias_sums_.add(gradients.gates[tile][i], gradients.aside[tile][i]);
       }
   }

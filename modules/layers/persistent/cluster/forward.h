@@ -81,8 +81,9 @@ class ForwardBlock {
   }
 
   __device__ float bias(const void* of, int gate) const {
-    return owner_.is_in_layer() ? to_float(static_cast<const Value*>(of)[gate * owner_.hidden_size() + owner_.unit])
-                                : 0.0f;
+    return owner_.is_in_layer() && of != nullptr
+               ? to_float(static_cast<const Value*>(of)[gate * owner_.hidden_size() + owner_.unit])
+               : 0.0f;
   }
 
   // If the last gate has two sums, R h + b and W x + b, it has two biases.
@@ -217,6 +218,7 @@ class ForwardBlock {
         for (int gate = 0; gate < kGates; ++gate) gates[gate] = sums[gate / 2][tile][gate % 2 * 2 + i];
         results.hidden[tile][i] =
             cell_.template forward<Functions>(gates, aside[tile][i], carried_[tile][i], results.kept[tile][i]);
+        if (Cell::kMaySpoilOthers && !owner_.has(tile, i)) results.hidden[tile][i] = 0.0f;
       }
       if (step + 1 < num_steps())
         send_hidden(buffer_of(step + 1), received.barrier_of(step + 1), tile, results.hidden[tile]);
@@ -292,7 +294,7 @@ class ForwardBlock {
 #pragma unroll
         for (int gate = 0; gate < smaller(kGates, Cell::kKept); ++gate)
           gates_out[owner_.gate_offset(tile, i, gate)] = from_float<Value>(results.kept[tile][i][gate]);
-        if constexpr (Cell::kHasTwoSides) candidates_out[offset] = from_float<Value>(results.kept[tile][i][kGates]);
+        if constexpr (Cell::kKept > kGates) candidates_out[offset] = from_float<Value>(results.kept[tile][i][kGates]);
         if constexpr (Cell::kHasCellState) cell_out[offset] = carried_[tile][i];
         write_hidden<typename T::Numbers>(work_, place + rows_.after + offset, results.hidden[tile][i]);
       }

@@ -79,7 +79,7 @@ struct BackwardInputs {
 #pragma unroll
         for (int gate = 0; gate < smaller(T::kGates, Cell::kKept); ++gate)
           kept[tile][i][gate] = gates[owner.gate_offset(tile, i, gate)];
-        if constexpr (Cell::kHasTwoSides) kept[tile][i][T::kGates] = candidates[offset];
+        if constexpr (Cell::kKept > T::kGates) kept[tile][i][T::kGates] = candidates[offset];
         state[tile][i] = states[offset];
         if (work.output_gradient != nullptr) output_gradient[tile][i] = of_output[offset];
         if constexpr (Cell::kHasCellState)

@@ -41,6 +41,7 @@ class GridBackwardBlock {
       carried_.of(cell) = {};
       if constexpr (Cell::kHasCellState)
         carried_.of(cell) = {tensors_.last_cell_state(cell), tensors_.later_cell_gradient(cell)};
+      if constexpr (Cell::kCarriesHidden) carried_.of(cell).after = tensors_.last_hidden_state(cell);
     }
     Step now = tensors_.read(0);
     if constexpr (T::kPartners > 1) cluster_barrier();

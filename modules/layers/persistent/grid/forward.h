@@ -61,7 +61,7 @@ class GridForwardBlock {
   };
 
   __device__ float bias(const void* of, int gate) const {
-    return owner_.unit < owner_.hidden_size
+    return owner_.unit < owner_.hidden_size && of != nullptr
                ? to_float(static_cast<const Value*>(of)[gate * owner_.hidden_size + owner_.unit])
                : 0.0f;
   }
@@ -248,7 +248,9 @@ class GridForwardBlock {
       gates[gate] = is_aside ? recurrent : recurrent + input;
       if (is_aside) aside = input + bias_aside_;
     }
-    return cell_.template forward<FunctionsOf<typename T::Numbers>>(gates, aside, carried_.of(cell), kept);
+    const float hidden =
+        cell_.template forward<FunctionsOf<typename T::Numbers>>(gates, aside, carried_.of(cell), kept);
+    return Cell::kMaySpoilOthers && !owner_.has(turn * T::kCells + cell) ? 0.0f : hidden;
   }
 
   // Hands the hidden states to all blocks: two units in a word, which every other thread writes.
@@ -286,7 +288,7 @@ class GridForwardBlock {
 #pragma unroll
       for (int gate = 0; gate < smaller(kGates, Cell::kKept); ++gate)
         gates_out[owner_.gate_offset(cell, gate)] = from_float<Value>(kept[i][gate]);
-      if constexpr (Cell::kHasTwoSides) candidates_out[owner_.offset(cell)] = from_float<Value>(kept[i][kGates]);
+      if constexpr (Cell::kKept > kGates) candidates_out[owner_.offset(cell)] = from_float<Value>(kept[i][kGates]);
       if constexpr (Cell::kHasCellState) cell_out[owner_.offset(cell)] = carried_.of(i);
       write_hidden<typename T::Numbers>(work_, place_ + rows_.after + owner_.offset(cell), hidden[i]);
     }

@@ -48,6 +48,9 @@ class GridGradients {
   __device__ void advance() { place_ += rows_.stride; }
 
   __device__ float last_cell_state(int cell) const { return work_.cell[place_ + rows_.after + owner_.offset(cell)]; }
+  __device__ float last_hidden_state(int cell) const {
+    return to_float(static_cast<const Value*>(work_.hidden)[place_ + rows_.after + owner_.offset(cell)]);
+  }
 
   // Gradients of the states after the last step, from steps that another launch has computed; 0 if there are none.
   __device__ float later_cell_gradient(int cell) const {
@@ -70,7 +73,7 @@ class GridGradients {
 #pragma unroll
       for (int gate = 0; gate < smaller(kGates, Cell::kKept); ++gate)
         read.kept[cell][gate] = gates[owner_.gate_offset(turn * T::kCells + cell, gate)];
-      if constexpr (Cell::kHasTwoSides) read.kept[cell][kGates] = candidates[offset];
+      if constexpr (Cell::kKept > kGates) read.kept[cell][kGates] = candidates[offset];
       read.state[cell] = state_at(place_ + offset);
       read.output_gradient[cell] = from_float<Value>(0.0f);
       if (work_.output_gradient != nullptr) read.output_gradient[cell] = output_gradient[offset];

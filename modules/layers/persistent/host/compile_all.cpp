@@ -16,6 +16,7 @@
 #include "layers/kernel_cache/kernel_cache.h"
 #include "layers/kernel_cache/nvrtc.h"
 #include "layers/persistent/host/loaded_kernels.h"
+#include "layers/persistent/persistent_program.h"
 
 namespace rnnlab::kernels::persistent {
 namespace {
@@ -32,8 +33,9 @@ Gpu gpu_of(std::string_view text) {
 
 std::vector<KernelProgram> programs_for(const Gpu& gpu) {
   std::vector<KernelProgram> programs = {occupancy_probe(architecture_for(gpu, Instructions::kTensorCores))};
-  for (const KernelPlan& plan : all_plans(gpu.runs))
-    programs.push_back(program_of(plan, architecture_for(gpu, plan.instructions)));
+  for (const PersistentProgram* program : listed_persistent_programs())
+    for (const KernelPlan& plan : all_plans(gpu.runs, program))
+      programs.push_back(program_of(plan, architecture_for(gpu, plan.instructions)));
   return programs;
 }
 

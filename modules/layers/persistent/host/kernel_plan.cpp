@@ -20,9 +20,12 @@ namespace {
 
 template <class CellSizes>
 constexpr const char* name_of_cell() {
-  if (std::is_same_v<CellSizes, LstmSizes>) return "Lstm";
-  if (std::is_same_v<CellSizes, SlstmSizes>) return "Slstm";
-  return std::is_same_v<CellSizes, GruSizes> ? "Gru" : "Rnn";
+  return std::is_same_v<CellSizes, SlstmSizes> ? "Slstm" : "Equations";
+}
+
+constexpr const char* name_of(HiddenStatesRead reads) {
+  if (reads == HiddenStatesRead::kBoth) return "kBoth";
+  return reads == HiddenStatesRead::kAfter ? "kAfter" : "kBefore";
 }
 
 template <class Numbers>
@@ -32,12 +35,21 @@ constexpr const char* name_of_numbers() {
   return std::is_same_v<Numbers, Float16> ? "Float16" : "Bfloat16";
 }
 
+std::string including(const char* header) { return fmt::format("#include \"layers/persistent/{}\"\n", header); }
+
 // A program of two kernels: that of the pass, and the one that packs its weights. Their names need no namespace in it.
 std::string source_including(const char* kernel) {
-  std::string source;
-  for (const char* header : {"shared/cells.h", kernel})
-    source += fmt::format("#include \"layers/persistent/{}\"\n", header);
-  return source + "using namespace rnnlab::kernels::persistent;\n";
+  return including(kernel) + "using namespace rnnlab::kernels::persistent;\n";
+}
+
+// The cell that the names of kernels contain.
+std::string source_of_cell(const PersistentProgram* program) {
+  if (program == nullptr) return including("shared/slstm.h");
+  return including("shared/program_cell.h") + fmt::format(
+                                                  "namespace rnnlab::kernels {{\n{}}}\n"
+                                                  "using Equations = ProgramCell<rnnlab::kernels::JitProgram, "
+                                                  "rnnlab::kernels::HiddenStatesRead::{}, {}>;\n",
+                                                  program->text, name_of(program->reads), program->may_spoil_others);
 }
 
 constexpr const char* name_of(Fit fit) { return fit == Fit::kWhole ? "kWhole" : "kPadded"; }
@@ -279,7 +291,7 @@ bool fills_a_round(const PersistentSequence& sequence) {
 
 // The largest hidden size whose weights clusters have room for.
 template <class Cell>
-constexpr int64_t kRoomOfClusters = Cell::kGates == 1 ? 1024 : 768;
+constexpr int64_t kRoomOfClusters = Cell::kGates <= 2 ? 1024 : 768;
 
 // Returns whether kernels over the whole GPU by wgmma are faster than clusters. Clusters are faster if one round of
 // them has all sequences in groups of 8, and has room for the weights.
@@ -401,8 +413,8 @@ class GridPlansByMma {
   std::vector<KernelPlan> take() { return std::move(plans_); }
 
  private:
-  // A plain cell has blocks of 64 units, whose gates are the 64 rows of a warpgroup.
-  static constexpr int kFewestUnits = Cell::kGates == 1 ? 64 : 16;
+  // Cells of one or two gates have blocks of 64 or 32 units, whose gates are the 64 rows of a warpgroup.
+  static constexpr int kFewestUnits = Cell::kGates <= 2 ? 64 / Cell::kGates : 16;
 
   void add_size(int64_t hidden_size) {
     if (hidden_size <= 256) return add_or_larger_blocks<256>();
@@ -510,34 +522,51 @@ PassPlans plans_of_cell(const PersistentSequence& sequence, PassKind pass, const
   throw std::invalid_argument("persistent kernels do not support float64");
 }
 
+int num_gates(const PersistentSequence& sequence) {
+  return sequence.program == nullptr ? SlstmSizes::kGates : sequence.program->num_gates;
+}
+
+PassPlans plans_of_gates(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu) {
+  switch (num_gates(sequence)) {
+    case 1:
+      return plans_of_cell<ProgramSizes<1>>(sequence, pass, gpu);
+    case 2:
+      return plans_of_cell<ProgramSizes<2>>(sequence, pass, gpu);
+    case 3:
+      return plans_of_cell<ProgramSizes<3>>(sequence, pass, gpu);
+    case 4:
+      return plans_of_cell<ProgramSizes<4>>(sequence, pass, gpu);
+  }
+  throw std::invalid_argument("persistent kernels do not support this number of gates");
+}
+
 // Calls use(sequence) with one sequence of each hidden size and batch size by which plans differ.
 template <class Use>
-void for_each_sequence(StepInputs inputs, const Use& use) {
+void for_each_sequence(const PersistentProgram* program, StepInputs inputs, const Use& use) {
   constexpr std::array kTypes = {ElementType::kFloat32, ElementType::kFloat16, ElementType::kBfloat16};
   constexpr std::array<int64_t, 4> kBatches = {16, 128, 256, 512};
-  for (const auto cell : {PersistentCell::kLstm, PersistentCell::kGru, PersistentCell::kRnn, PersistentCell::kSlstm})
-    for (const ElementType type : kTypes)
-      for (const auto operands : {Operands::kTf32, Operands::kFloat32})
-        for (int64_t hidden_size = 8; hidden_size <= kLargestOfGrids; hidden_size += 8)
-          for (const int64_t batch_size : kBatches)
-            for (const auto& [is_alone, num_layers] : {std::pair(false, 1), std::pair(true, 1), std::pair(false, 2)})
-              use(PersistentSequence{.batch_size = batch_size,
-                                     .hidden_size = hidden_size,
-                                     .type = type,
-                                     .cell = cell,
-                                     .operands = operands,
-                                     .inputs = inputs,
-                                     .is_alone = is_alone,
-                                     .num_layers = num_layers});
+  for (const ElementType type : kTypes)
+    for (const auto operands : {Operands::kTf32, Operands::kFloat32})
+      for (int64_t hidden_size = 8; hidden_size <= kLargestOfGrids; hidden_size += 8)
+        for (const int64_t batch_size : kBatches)
+          for (const auto& [is_alone, num_layers] : {std::pair(false, 1), std::pair(true, 1), std::pair(false, 2)})
+            use(PersistentSequence{.batch_size = batch_size,
+                                   .hidden_size = hidden_size,
+                                   .type = type,
+                                   .program = program,
+                                   .operands = operands,
+                                   .inputs = inputs,
+                                   .is_alone = is_alone,
+                                   .num_layers = num_layers});
 }
 
 }  // namespace
 
-std::vector<KernelPlan> all_plans(const GpuClass& gpu) {
+std::vector<KernelPlan> all_plans(const GpuClass& gpu, const PersistentProgram* program) {
   std::vector<KernelPlan> all;
   std::set<std::string> seen;
   for (const StepInputs inputs : {StepInputs::kProducts, StepInputs::kRowsOfTable, StepInputs::kNarrow})
-    for_each_sequence(inputs, [&](const PersistentSequence& sequence) {
+    for_each_sequence(program, inputs, [&](const PersistentSequence& sequence) {
       if (inputs == StepInputs::kNarrow && !multiplies_inputs(sequence, 1, gpu)) return;
       if (sequence.num_layers == 2 && !has_pair(sequence, gpu)) return;
       for (const PassKind pass : {PassKind::kForward, PassKind::kBackward}) {
@@ -554,40 +583,36 @@ std::vector<KernelPlan> all_plans(const GpuClass& gpu) {
 }
 
 // A pair needs clusters, and numbers of one part. Measured on an H200 (docs/results/2026-11-27-pairs.md): layers of up
-// to 64 units, plain cells and larger batches are faster one after the other, by blocks.
+// to 64 units, cells of few gates and larger batches are faster one after the other, by blocks. The upper layer of a
+// pair hands the last gate's other side down in the place of an odd gate.
 bool has_pair(const PersistentSequence& sequence, const GpuClass& gpu) {
   if (gpu.instructions == Instructions::kTensorCores || sequence.kernels != PersistentKernels::kAll) return false;
-  if (sequence.cell != PersistentCell::kLstm && sequence.cell != PersistentCell::kGru) return false;
+  if (sequence.program == nullptr || num_gates(sequence) < 3) return false;
+  if (sequence.program->has_two_sides && num_gates(sequence) % 2 == 0) return false;
   if (sequence.hidden_size <= 64 || sequence.hidden_size > kLargestOfPairs || sequence.batch_size > 128) return false;
   return sequence.type != ElementType::kFloat32 || sequence.operands == Operands::kTf32;
 }
 
 // The kernels of a single layer are those of clusters of 128 units. In fp32, products must not round to TF32. Blocks
-// are faster for plain cells, for GRUs in tf32 and for larger batches.
+// are faster for cells of few gates, for cells of three gates in tf32 and for larger batches.
 bool multiplies_inputs(const PersistentSequence& sequence, int64_t input_size, const GpuClass& gpu) {
   const bool is_float = sequence.type == ElementType::kFloat32;
   if (input_size > kMostNarrowInputs || gpu.instructions == Instructions::kTensorCores) return false;
-  if (sequence.kernels != PersistentKernels::kAll) return false;
+  if (sequence.kernels != PersistentKernels::kAll || sequence.program == nullptr) return false;
   if (sequence.num_layers == 2) return has_pair(sequence, gpu);
   if (sequence.hidden_size <= 96 || sequence.hidden_size > 128 || sequence.batch_size > 128) return false;
-  if (sequence.cell == PersistentCell::kGru) return !is_float;
-  return sequence.cell == PersistentCell::kLstm && (!is_float || sequence.operands == Operands::kTf32);
+  if (num_gates(sequence) == 3) return !is_float;
+  return num_gates(sequence) == 4 && (!is_float || sequence.operands == Operands::kTf32);
 }
 
 PassPlans plans_for(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu) {
   PersistentSequence of_kernels = sequence;
-  if (pass == PassKind::kBackward || sequence.cell == PersistentCell::kSlstm) of_kernels.inputs = StepInputs::kProducts;
-  switch (sequence.cell) {
-    case PersistentCell::kLstm:
-      return plans_of_cell<LstmSizes>(of_kernels, pass, gpu);
-    case PersistentCell::kGru:
-      return plans_of_cell<GruSizes>(of_kernels, pass, gpu);
-    case PersistentCell::kRnn:
-      return plans_of_cell<RnnSizes>(of_kernels, pass, gpu);
-    case PersistentCell::kSlstm:
-      return plans_of_cell<SlstmSizes>(of_kernels, pass, gpu);
-  }
-  throw std::invalid_argument("persistent kernels do not support this cell");
+  if (pass == PassKind::kBackward || sequence.program == nullptr) of_kernels.inputs = StepInputs::kProducts;
+  PassPlans plans = sequence.program == nullptr ? plans_of_cell<SlstmSizes>(of_kernels, pass, gpu)
+                                                : plans_of_gates(of_kernels, pass, gpu);
+  for (auto* list : {&plans.grids, &plans.clusters})
+    for (KernelPlan& plan : *list) plan.source += source_of_cell(sequence.program);
+  return plans;
 }
 
 }  // namespace rnnlab::kernels::persistent

@@ -12,8 +12,17 @@ namespace rnnlab::kernels {
 
 enum class ReadingOrder { kForward, kReverse };
 
-// A GRU has the reset gate after the product; LSTM and GRU have tanh. sLSTM is that of cells/slstm.cpp.
-enum class PersistentCell { kLstm, kGru, kRnn, kSlstm };
+// The hidden states, before and after a step, that the backward pass of a program without inner states reads.
+enum class HiddenStatesRead { kBefore, kAfter, kBoth };
+
+// What the host knows of a cell whose kernels are compiled from its program (program_cell.h).
+struct PersistentProgram {
+  const char* text = nullptr;  // a struct JitProgram (program/print_step.h), which lives forever
+  int num_gates = 0;
+  bool has_two_sides = false;  // whether the last gate's two sides are apart, as those of a GRU's candidate
+  HiddenStatesRead reads = HiddenStatesRead::kBefore;
+  bool may_spoil_others = false;  // ProgramCell::kMaySpoilOthers
+};
 
 // States to what the recurrent products of a float32 layer round their numbers: one float16, which has TF32's mantissa,
 // or the sum of two, which has float32's mantissa except for two bits.
@@ -44,9 +53,10 @@ inline constexpr int kLargestOfClusters = 1024;
 inline constexpr int kLargestOfGrids = 1536;
 inline constexpr int kLargestOfGridsByMma = 1024;
 
-// T steps, B sequences, H units, G gates, S cell states: 3 of kSlstm, which are cell, normalizer and stabilizer, 1 of
-// other cells. type: of all tensors that are not float* below. Only kSlstm has heads; H is then the number of units of
-// all heads, and rows of gates and of their gradients are (heads, G, H / heads). It has no biases, and runs by kBlocks.
+// T steps, B sequences, H units, G gates, S cell states: 3 of sLSTM, which are cell, normalizer and stabilizer, 1 of
+// other cells that have any. type: of all tensors that are not float* below. Only sLSTM has heads; H is then the
+// number of units of all heads, and rows of gates and of their gradients are (heads, G, H / heads). It has no biases,
+// and runs by kBlocks.
 struct PersistentSequence {
   int64_t num_steps = 0;
   int64_t batch_size = 0;
@@ -54,11 +64,10 @@ struct PersistentSequence {
   int64_t num_heads = 1;
   ElementType type = ElementType::kFloat32;
   ReadingOrder order = ReadingOrder::kForward;
-  PersistentCell cell = PersistentCell::kLstm;
-  Nonlinearity nonlinearity = Nonlinearity::kTanh;  // kRnn only
-  Operands operands = Operands::kTf32;              // kFloat32 only
+  const PersistentProgram* program = nullptr;  // of the cell; it lives forever, and kernels do not read it. Null: sLSTM
+  Operands operands = Operands::kTf32;         // kFloat32 only
   PersistentKernels kernels = PersistentKernels::kAll;
-  StepInputs inputs = StepInputs::kProducts;  // kProducts of kSlstm
+  StepInputs inputs = StepInputs::kProducts;  // kProducts of sLSTM
   bool is_alone = false;                      // the pass has no other layer, which could run beside this one
   int num_layers = 1;                         // of the kernel: 2 for a pair of layers
   bool writes_half = false;                   // of a backward pass: PersistentBackward::exponents
@@ -78,14 +87,14 @@ struct NarrowPass {
 struct PersistentForward {
   PersistentSequence sequence;
   const void* weights = nullptr;  // from pack_forward_weights
-  const void* bias_ih = nullptr;  // (G * H), or null of kSlstm
-  const void* bias_hh = nullptr;  // (G * H), or null of kSlstm
-  void* gates = nullptr;          // (T, B, G * H): products of kProducts in; activated gates out, except of kRnn
-  // (T, B, H) out: R h + b of the candidate of kGru, the derivative of log sigmoid of kSlstm's forget gate.
+  const void* bias_ih = nullptr;  // (G * H), or null of sLSTM
+  const void* bias_hh = nullptr;  // (G * H), or null of sLSTM and of cells with one bias
+  void* gates = nullptr;          // (T, B, G * H): products of kProducts in; the first G kept values out
+  // (T, B, H) out: the value that is kept after these, such as R h + b of a GRU's candidate; null if there is none.
   void* candidates = nullptr;
   void* hidden = nullptr;       // (T + 1, B, H): the initial row in, or out if the pass begins_with_zeros; others out
   void* half_hidden = nullptr;  // (T + 1, B, H) float16, or null: a copy of all rows but the initial; kTf32 only
-  float* cell = nullptr;        // (S, T + 1, B, H), kLstm and kSlstm: as `hidden`
+  float* cell = nullptr;        // (S, T + 1, B, H), of cells that have S: as `hidden`
   void* exchange = nullptr;     // forward_exchange_bytes
   int* timed_out = nullptr;     // memory that host and device see: set to 1 if a block timed out
   // kRowsOfTable only.
@@ -98,30 +107,30 @@ struct PersistentForward {
   bool begins_with_zeros = false;
 };
 
-// gate_gradients: of the candidate of a kGru, W x + b and R h + b have different gradients; of its other gates, and of
-// all gates of other cells, they have the same. So a row has 4 * H columns for kGru: the candidate of R h + b, reset,
+// gate_gradients: of the candidate of a GRU, W x + b and R h + b have different gradients; of its other gates, and of
+// all gates of other cells, they have the same. So a row has 4 * H columns for a GRU: the candidate of R h + b, reset,
 // update, the candidate of W x + b. The first three are the gates of R h + b, the last three those of W x + b. For
 // other cells a row has G * H columns.
 //
-// The sum over the rows of `bias_sums` is the gradient of the biases. kGru has two sides, b_ih and b_hh; other cells
+// The sum over the rows of `bias_sums` is the gradient of the biases. A GRU has two sides, b_ih and b_hh; other cells
 // have one, which is the gradient of either. `largest` becomes the bits of the largest magnitude on both sides, in the
 // classes of float32.
 struct PersistentBackward {
   PersistentSequence sequence;
   const void* weights = nullptr;          // from pack_backward_weights
-  const void* gates = nullptr;            // (T, B, G * H), activated; not read for kRnn
-  const void* candidates = nullptr;       // (T, B, H), kGru and kSlstm
-  const void* hidden = nullptr;           // (T + 1, B, H); not read for kLstm and kSlstm
-  const float* cell = nullptr;            // (S, T + 1, B, H), kLstm and kSlstm
+  const void* gates = nullptr;            // (T, B, G * H): the first G kept values
+  const void* candidates = nullptr;       // (T, B, H): the kept value after these, or null
+  const void* hidden = nullptr;           // (T + 1, B, H); not read for cells with cell states
+  const float* cell = nullptr;            // (S, T + 1, B, H), of cells that have S, as below
   const void* output_gradient = nullptr;  // (T, B, H), or null
-  const float* cell_gradient = nullptr;   // (T, B, H), kLstm only: of the cell states as results, or null
+  const float* cell_gradient = nullptr;   // (T, B, H): of the cell states as results, or null; not of sLSTM
   // (B, H), or null: gradients of the last states in addition to `output_gradient`, as results or from steps that are
   // read later.
   const void* later_hidden = nullptr;
-  const float* later_cell = nullptr;  // (S, B, H), kLstm and kSlstm
+  const float* later_cell = nullptr;  // (S, B, H)
   void* gate_gradients = nullptr;     // (T, B, columns * H) out: of the gates before activation
   void* initial_hidden = nullptr;     // (B, H) out: the gradient of the initial hidden state
-  float* initial_cell = nullptr;      // (S, B, H) out, kLstm and kSlstm
+  float* initial_cell = nullptr;      // (S, B, H) out
   float* bias_sums = nullptr;         // (bias_sum_rows, sides, G * H) out, or null; null with heads
   int32_t* largest = nullptr;         // 0 in, or null
   // If the sequence's writes_half is set, in the TF32 class, `gate_gradients` are float16, and a gradient is the

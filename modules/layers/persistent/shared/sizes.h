@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants of host and device: the classes of precision and the cells that have kernels, the sizes of warps
+// Constants of host and device: the classes of precision and the sizes of cells, the sizes of warps
 // and of tiles, the shared memory of a block, and how many of its weights a warp keeps where. block/tiles.h,
 // cluster/tiles.h and grid/tiles.h derive all other sizes of a kernel from these. Left out: arithmetic (numbers.h,
-// cells.h).
+// program_cell.h).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -41,24 +41,10 @@ using Bfloat16 = Numbers<Bfloat, Bfloat, 1>;
 using Tf32 = Numbers<float, Half, 1>;     // float16 has TF32's mantissa
 using Float32 = Numbers<float, Half, 2>;  // two float16 have 22 of float32's 24 bits
 
-// Sizes of the cells. kGates: products a unit needs in a step. kKept: numbers that the forward pass keeps for the
-// backward pass, besides states. kStates: numbers of a unit that are carried from step to step.
-
-struct LstmSizes {
-  static constexpr int kGates = 4;  // i f g o
-  static constexpr int kKept = 4;   // the gates, activated
-  static constexpr int kStates = 1;
-};
-
-struct GruSizes {
-  static constexpr int kGates = 3;  // r z n
-  static constexpr int kKept = 4;   // the gates, activated, and R h + b of n
-  static constexpr int kStates = 1;
-};
-
-struct RnnSizes {
-  static constexpr int kGates = 1;
-  static constexpr int kKept = 0;
+// Sizes of the cells, as program_cell.h explains them: of a cell that runs a program, and of sLSTM.
+template <int kGatesOf>
+struct ProgramSizes {
+  static constexpr int kGates = kGatesOf;
   static constexpr int kStates = 1;
 };
 

@@ -72,11 +72,11 @@ __device__ void write_hidden(const PersistentForward& work, int64_t place, float
     if (work.half_hidden != nullptr) static_cast<Half*>(work.half_hidden)[place] = from_float<Half>(hidden);
 }
 
-// The larger magnitude of a gate's two gradients, of R h + b and of W x + b. Where they differ, the first is the second
-// times the reset gate, which is at most 1.
+// The larger magnitude of a gate's two gradients, of R h + b and of W x + b.
 template <class Cell>
 __device__ float larger_side(int gate, float recurrent, float aside) {
-  return fabsf(Cell::kHasTwoSides && gate == Cell::kGates - 1 ? aside : recurrent);
+  const bool has_two = Cell::kHasTwoSides && gate == Cell::kGates - 1;
+  return has_two ? fmaxf(fabsf(aside), fabsf(recurrent)) : fabsf(recurrent);
 }
 
 __device__ inline ReadingOrder opposite(ReadingOrder order) {
