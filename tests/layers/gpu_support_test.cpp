@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "layers/kernels/own_code.h"
 #include "layers/on_cuda.h"
 #include "layers/refusals.h"
 
@@ -64,10 +65,17 @@ TEST(Refusal, OfPersistentNamesASizeThatOnlyOtherGpusHaveKernelsFor) {
   EXPECT_EQ(reason(LayerKind::kCudnn, 1280, b200), std::nullopt);
 }
 
+// Replaces what differs between builds.
+std::string of_any_build(std::string text) {
+  const std::string code = kernels::described(kernels::own_code());
+  const size_t place = text.find(code);
+  return place == std::string::npos ? text : text.replace(place, code.size(), "WHAT IT HAS");
+}
+
 TEST(Refusal, OfLayersMadeOfOwnKernelsSaysHowToGetCodeForTheGpu) {
   for (const LayerKind kind : {LayerKind::kFusedPointwise, LayerKind::kPretransposed, LayerKind::kHoisted,
                                LayerKind::kWavefront, LayerKind::kDiagonal}) {
-    expect_golden(refusal_of(kind, kA100WithoutKernels));
+    expect_golden(of_any_build(refusal_of(kind, kA100WithoutKernels).value()));
     EXPECT_EQ(refusal_of(kind, kT4), std::nullopt) << config::name_of(kind);
   }
 }

@@ -265,7 +265,7 @@ int blocks_over_the_whole_gpu(const PersistentSequence& sequence) {
 }
 
 TEST(KernelPlans, ALayerAloneTakesTheWholeGpuWhereOthersWouldNeedAPartOfIt) {
-  PersistentSequence gru = {.type = ElementType::kBfloat16, .cell = Cell::kGru};
+  PersistentSequence gru = {.type = ElementType::kBfloat16, .program = program_with(Cell::kGru)};
   const auto blocks = [&](int64_t hidden_size, int64_t batch_size, bool is_alone) {
     gru.hidden_size = hidden_size;
     gru.batch_size = batch_size;

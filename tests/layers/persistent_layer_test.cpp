@@ -39,7 +39,7 @@ TEST(PersistentRefusal, NamesWhatTheKernelCannotDo) {
   EXPECT_EQ(reason({.hidden_size = 1024, .num_layers = 3, .bidirectional = true, .dropout = 0.5}), std::nullopt);
   expect_golden(reason({.cell = Cell::kGru, .hidden_size = 128, .reset_gate = ResetGate::kBefore}));
   for (const Cell cell : {Cell::kLstm, Cell::kGru})
-    expect_golden(reason({.cell = cell, .hidden_size = 128, .activation = Activation::kRelu}));
+    EXPECT_EQ(reason({.cell = cell, .hidden_size = 128, .activation = Activation::kRelu}), std::nullopt);
   for (const int64_t size : {1, 12, 100, 1540, 1544}) expect_golden(reason({.hidden_size = size}));
 }
 

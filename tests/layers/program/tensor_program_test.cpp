@@ -12,7 +12,7 @@
 namespace rnnlab {
 namespace {
 
-constexpr int64_t kInputs = 2, kUnits = 3, kBatch = 2;
+constexpr int64_t kInputs = 2, kUnits = 3, kSequences = 2;
 
 struct Drawn {
   std::vector<at::Tensor> weights;
@@ -32,8 +32,8 @@ Drawn draw_all(const CellProgram& program) {
   if (program.has_input_biases()) drawn.weights.push_back(draw({inputs}));
   if (program.has_hidden_biases()) drawn.weights.push_back(draw({hidden}));
   for (const LearnedVector& vector : program.vectors) drawn.weights.push_back(draw({vector.num_rows() * kUnits}));
-  drawn.x = draw({kBatch, kInputs});
-  for (size_t i = 0; i < program.states.size(); ++i) drawn.states.push_back(draw({kBatch, kUnits}));
+  drawn.x = draw({kSequences, kInputs});
+  for (size_t i = 0; i < program.states.size(); ++i) drawn.states.push_back(draw({kSequences, kUnits}));
   return drawn;
 }
 
@@ -56,7 +56,7 @@ void expect_same_step(const CellProgram& program, const std::string& what) {
   const at::Tensor of_input = product(drawn.x, weight_ih, bias_ih);
   const at::Tensor of_hidden = product(drawn.states[0], weight_hh, bias_hh);
 
-  for (int64_t b = 0; b < kBatch; ++b)
+  for (int64_t b = 0; b < kSequences; ++b)
     for (int64_t unit = 0; unit < kUnits; ++unit) {
       UnitInputs inputs;
       int64_t input_row = 0, hidden_row = 0;
@@ -117,7 +117,7 @@ TEST(TensorProgram, GivesAStateThatIsANumber) {
   const CellProgram program = program_of({.gates = {"f"}, .states = {"h", "s"}, .equations = "h = f + s\ns = 2"});
   const Drawn drawn = draw_all(program);
   const CellStates next = TensorProgram(program, drawn.weights, kUnits, 1).step(drawn.x, drawn.states);
-  EXPECT_TRUE(at::equal(next[1], at::full({kBatch, kUnits}, 2.0, at::kDouble)));
+  EXPECT_TRUE(at::equal(next[1], at::full({kSequences, kUnits}, 2.0, at::kDouble)));
 }
 
 }  // namespace
