@@ -161,7 +161,7 @@ class PersistentBackwardPass {
     std::vector<WeightGradients> all;
     for (const DirectionWeights& weights : spec_.parameters)
       all.push_back({place_of(weights.weight_ih), place_of(weights.weight_hh), place_of(weights.bias_ih),
-                     place_of(weights.bias_hh)});
+                     place_of(weights.bias_hh), place_of(weights.vectors)});
     return all;
   }
 
@@ -268,8 +268,9 @@ class PersistentBackwardPass {
   // These functions queue the work of a layer's gradients on the current stream, and then tell the sink.
   void sum_biases(size_t layer) {
     products_[layer].sum_biases(weights_[layer]);
-    if (!spec_.code->columns.has_hidden_bias) return announce(layer, &DirectionWeights::bias_ih);
-    announce(layer, &DirectionWeights::bias_ih, &DirectionWeights::bias_hh);
+    announce(layer, &DirectionWeights::bias_ih);
+    if (spec_.code->columns.has_hidden_bias) announce(layer, &DirectionWeights::bias_hh);
+    if (spec_.code->columns.vectors > 0) announce(layer, &DirectionWeights::vectors);
   }
   void multiply_recurrent_weights(size_t layer) {
     products_[layer].multiply_recurrent_weights(weights_[layer]);

@@ -160,7 +160,7 @@ class PersistentForwardPass {
     const at::Tensor of_input =
         is_upper_of_pair(layer) ? float_or_converted(weight_ih) : first.make_room_for(weight_ih, type);
     layers_[layer].weights = {of_input, float_or_converted(weight_hh), rest.make_room_for(bias_ih, type),
-                              rest.make_room_for(bias_hh, type)};
+                              rest.make_room_for(bias_hh, type), rest.make_room_for(vectors, type)};
   }
 
   // Allocates on the current stream all tensors that the streams fill.

@@ -145,9 +145,9 @@ void pack_for_backward(const PersistentSpec& spec, const PersistentTrace& trace,
 
 at::Tensor empty_bias_sums(const PersistentSpec& spec, const PersistentTrace& trace, size_t num_parts) {
   const int64_t sides = spec.has_two_sides() ? 2 : 1;
-  return at::empty(
-      {static_cast<int64_t>(num_parts), kernels::bias_sum_rows(trace.batch_size()), sides, trace.gates.size(2)},
-      trace.gates.options().dtype(at::kFloat));
+  return at::empty({static_cast<int64_t>(num_parts), kernels::bias_sum_rows(trace.batch_size()),
+                    sides * trace.gates.size(2) + spec.code->columns.vectors * trace.hidden_size()},
+                   trace.gates.options().dtype(at::kFloat));
 }
 
 bool writes_half_gradients(const PersistentSpec& spec, const PersistentTrace& trace) {
@@ -186,6 +186,7 @@ PersistentForward forward_work(const PersistentSequence& sequence, PersistentTra
           .weights = packed.const_data_ptr(),
           .bias_ih = trace.weights.bias_ih.const_data_ptr(),
           .bias_hh = data_or_null<void>(trace.weights.bias_hh),
+          .vectors = data_or_null<void>(trace.weights.vectors),
           .gates = trace.gates.data_ptr(),
           .candidates = result_or_null<void>(trace.more_kept),
           .hidden = trace.hidden.data_ptr(),
@@ -205,6 +206,7 @@ PersistentBackward backward_work(const PersistentSequence& sequence, const Persi
                                  const at::Tensor& exchange) {
   return {.sequence = sequence,
           .weights = trace.packed.const_data_ptr(),
+          .vectors = data_or_null<void>(trace.weights.vectors),
           .gates = trace.gates.const_data_ptr(),
           .candidates = data_or_null<void>(trace.more_kept),
           .hidden = trace.hidden.const_data_ptr(),

@@ -88,7 +88,6 @@ std::string why_no_persistent_program(const CellProgram& program) {
   std::string reason = why_not_these_gates(program);
   if (reason.empty()) reason = why_no_step_code(program);
   if (!reason.empty()) return reason;
-  if (!program.vectors.empty()) return "it has learned vectors";
   const StepCode& code = step_code_of(program);
   if (code.columns.kept > code.columns.input + 1)
     return fmt::format("its derivative needs {} numbers of a step besides the states, and kernels keep at most {}",

@@ -291,10 +291,12 @@ void GateProducts::multiply_recurrent_side(int64_t first, const at::Tensor& out)
 
 void GateProducts::sum_biases(WeightGradients& weights) const {
   const at::Tensor sums = gradients_.bias_sums.flatten(0, 1);
-  sum_rows(weights.bias_ih, sums.select(1, 0));
+  const int64_t width = trace_.gates.size(2), of_biases = spec_.has_two_sides() ? 2 * width : width;
+  sum_rows(weights.bias_ih, sums.narrow(1, 0, width));
+  if (weights.vectors.defined()) sum_rows(weights.vectors, sums.narrow(1, of_biases, weights.vectors.numel()));
   if (!weights.bias_hh.defined()) return;
   if (spec_.has_two_sides())
-    sum_rows(weights.bias_hh, sums.select(1, 1));
+    sum_rows(weights.bias_hh, sums.narrow(1, width, width));
   else
     weights.bias_hh.copy_(weights.bias_ih);
 }

@@ -56,11 +56,13 @@ class BlockBackward {
   struct Gradients {
     float gates[T::kCells][kGates];
     float aside[T::kCells];
+    UnitVectors<Cell> vectors[T::kCells];
 
     __device__ void clear(int cell) {
 #pragma unroll
       for (float& gate : gates[cell]) gate = 0.0f;
       aside[cell] = 0.0f;
+      vectors[cell].clear();
     }
   };
 
@@ -68,6 +70,8 @@ class BlockBackward {
 
   // The gradients of the last states.
   __device__ void read_last() {
+    for (int half = 0; half < 2; ++half)
+      vectors_[half].template read<Value>(work_.vectors, owner_.hidden_size(), owner_.unit_of(half));
     const Value* later = static_cast<const Value*>(work_.later_hidden) + owner_.place();
     for (int cell = 0; cell < T::kCells; ++cell) {
       carried_[cell] = {};
@@ -113,9 +117,10 @@ class BlockBackward {
 #pragma unroll
       for (int i = 0; i < Cell::kKept; ++i) kept[i] = to_float(inputs.kept[cell][i]);
       cell_.template backward<Functions>(kept, state_of(inputs, cell), hidden, inputs.cell_gradient[cell],
-                                         carried_[cell], gradients.gates[cell], gradients.aside[cell]);
+                                         vectors_[cell], carried_[cell], gradients.gates[cell], gradients.aside[cell],
+                                         gradients.vectors[cell]);
       if (Cell::kMaySpoilOthers && !owner_.has(cell)) gradients.clear(cell);
-      bias_sums_[cell].add(gradients.gates[cell], gradients.aside[cell]);
+      bias_sums_[cell].add(gradients.gates[cell], gradients.aside[cell], gradients.vectors[cell]);
     }
   }
 
@@ -213,6 +218,7 @@ class BlockBackward {
   typename Cell::Carried carried_[T::kCells];
   float hidden_[T::kCells];  // what the products add to the gradients of the hidden states after the current step
   BiasSums<T> bias_sums_[2];
+  UnitVectors<Cell> vectors_[2];
   uint32_t largest_ = 0;  // the bits of the largest gradient of a gate that the warp has had
 };
 

@@ -79,6 +79,7 @@ class BlockForward {
         bias_[half][kGates - 1] = bias(work_.bias_hh, kGates - 1, half);
         bias_aside_[half] = bias(work_.bias_ih, kGates - 1, half);
       }
+      vectors_[half].template read<Value>(work_.vectors, owner_.hidden_size(), owner_.unit_of(half));
     }
   }
 
@@ -178,7 +179,8 @@ class BlockForward {
       float gates[kGates];
 #pragma unroll
       for (int gate = 0; gate < kGates; ++gate) gates[gate] = products[gate].sum(cell);
-      results.hidden[cell] = cell_.template forward<Functions>(gates, aside[cell], carried_[cell], results.kept[cell]);
+      results.hidden[cell] =
+          cell_.template forward<Functions>(gates, aside[cell], vectors_[cell], carried_[cell], results.kept[cell]);
       if constexpr (Cell::kHasCellState) results.state[cell] = carried_[cell];
       if (Cell::kMaySpoilOthers && !owner_.has(cell)) results.hidden[cell] = 0.0f;
     }
@@ -225,6 +227,7 @@ class BlockForward {
   WeightSlice<S> weights_;
   float bias_[2][kGates];
   float bias_aside_[2] = {};
+  UnitVectors<Cell> vectors_[2];
   State carried_[T::kCells];
 };
 

@@ -58,6 +58,7 @@ class BackwardBlock {
   struct Gradients {
     float gates[T::kTiles][2][kGates];
     float aside[T::kTiles][2];
+    UnitVectors<Cell> vectors[T::kTiles][2];
 
     __device__ float magnitude(int tile, int i, int gate) const {
       return larger_side<Cell>(gate, gates[tile][i][gate], aside[tile][i]);
@@ -67,6 +68,7 @@ class BackwardBlock {
 #pragma unroll
       for (float& gate : gates[tile][i]) gate = 0.0f;
       aside[tile][i] = 0.0f;
+      vectors[tile][i].clear();
     }
   };
 
@@ -81,6 +83,7 @@ class BackwardBlock {
   __device__ void begin() {
     if (owner_.thread() == 0)
       for (int team = 0; team < T::kTeams; ++team) received_[team].prepare();
+    vectors_.template read<Value>(work_.vectors, owner_.hidden_size(), owner_.unit);
     for (int tile = 0; tile < T::kTiles; ++tile)
       for (int i = 0; i < 2; ++i) {
         carried_[tile][i] = {};
@@ -196,11 +199,11 @@ class BackwardBlock {
         float kept[kKeptRoom];
 #pragma unroll
         for (int j = 0; j < Cell::kKept; ++j) kept[j] = to_float(inputs.kept[tile][i][j]);
-        cell_.template backward<Functions>(kept, to_float(inputs.state[tile][i]), hidden[tile][i],
-                                           inputs.cell_gradient[tile][i], carried_[tile][i], gradients.gates[tile][i],
-                                           gradients.aside[tile][i]);
+        cell_.template backward<Functions>(
+            kept, to_float(inputs.state[tile][i]), hidden[tile][i], inputs.cell_gradient[tile][i], vectors_,
+            carried_[tile][i], gradients.gates[tile][i], gradients.aside[tile][i], gradients.vectors[tile][i]);
         if (Cell::kMaySpoilOthers && !owner_.has(tile, i)) gradients.clear(tile, i);
-        bias_sums_.add(gradients.gates[tile][i], gradients.aside[tile][i]);
+        bias_sums_.add(gradients.gates[tile][i], gradients.aside[tile][i], gradients.vectors[tile][i]);
       }
   }
 
@@ -363,6 +366,7 @@ class BackwardBlock {
   ReceiveBarriers received_[T::kTeams];
   typename Cell::Carried carried_[T::kTiles][2];
   BiasSums<T> bias_sums_;
+  UnitVectors<Cell> vectors_;
   uint32_t largest_ = 0;  // the bits of the largest gradient of a gate that the block, or the team, has had
   std::conditional_t<kWritesHalf, HalfExponent, NoHalfExponent> exponent_;
 };

@@ -93,6 +93,7 @@ class ForwardBlock {
       bias_[kGates - 1] = bias(work_.bias_hh, kGates - 1);
       bias_aside_ = bias(work_.bias_ih, kGates - 1);
     }
+    vectors_.template read<Value>(work_.vectors, owner_.hidden_size(), owner_.unit);
   }
 
   __device__ void read_initial() {
@@ -216,8 +217,8 @@ class ForwardBlock {
         float gates[kGates];
 #pragma unroll
         for (int gate = 0; gate < kGates; ++gate) gates[gate] = sums[gate / 2][tile][gate % 2 * 2 + i];
-        results.hidden[tile][i] =
-            cell_.template forward<Functions>(gates, aside[tile][i], carried_[tile][i], results.kept[tile][i]);
+        results.hidden[tile][i] = cell_.template forward<Functions>(gates, aside[tile][i], vectors_, carried_[tile][i],
+                                                                    results.kept[tile][i]);
         if (Cell::kMaySpoilOthers && !owner_.has(tile, i)) results.hidden[tile][i] = 0.0f;
       }
       if (step + 1 < num_steps())
@@ -313,6 +314,7 @@ class ForwardBlock {
   ReceiveBarriers received_[T::kTeams];
   float bias_[kGates];
   float bias_aside_ = 0.0f;
+  UnitVectors<Cell> vectors_;
   float carried_[T::kTiles][2];  // the cell state, or the hidden state of a cell that has none
 };
 

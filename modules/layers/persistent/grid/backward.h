@@ -37,6 +37,7 @@ class GridBackwardBlock {
   __device__ void run() {
     if constexpr (T::kPartners > 1)
       if (threadIdx.x == 0) partners_.prepare();
+    vectors_.template read<typename T::Numbers::Value>(work_.vectors, owner_.hidden_size, owner_.unit);
     for (int cell = 0; cell < T::kTurns * T::kCells; ++cell) {
       carried_.of(cell) = {};
       if constexpr (Cell::kHasCellState)
@@ -137,14 +138,15 @@ class GridBackwardBlock {
 #pragma unroll
       for (int j = 0; j < Cell::kKept; ++j) kept[j] = to_float(read.kept[cell][j]);
       cell_.template backward<FunctionsOf<typename T::Numbers>>(kept, to_float(read.state[cell]), hidden[cell],
-                                                                read.cell_gradient[cell], carried_.of(cell),
-                                                                gates.of[cell], gates.aside[cell]);
+                                                                read.cell_gradient[cell], vectors_, carried_.of(cell),
+                                                                gates.of[cell], gates.aside[cell], gates.vectors[cell]);
       if (!owner_.has(turn * T::kCells + cell)) {  // computed from another cell's values, which were read instead
 #pragma unroll
         for (float& gate : gates.of[cell]) gate = 0.0f;
         gates.aside[cell] = 0.0f;
+        gates.vectors[cell].clear();
       }
-      bias_sums_.add(gates.of[cell], gates.aside[cell]);
+      bias_sums_.add(gates.of[cell], gates.aside[cell], gates.vectors[cell]);
     }
   }
 
@@ -300,6 +302,7 @@ class GridBackwardBlock {
   typename Products::template Weights<S> weights_;
   CarriedCells<T, typename Cell::Carried> carried_;
   BiasSums<T> bias_sums_;
+  UnitVectors<Cell> vectors_;
   std::conditional_t<kWritesHalf, HalfExponent, NoHalfExponent> exponent_;
   uint32_t largest_ = 0;  // the bits of the largest gradient of a gate that the block has had, if kWritesHalf
 };

@@ -73,6 +73,7 @@ class GridForwardBlock {
       bias_[kGates - 1] = bias(work_.bias_hh, kGates - 1);
       bias_aside_ = bias(work_.bias_ih, kGates - 1);
     }
+    vectors_.template read<Value>(work_.vectors, owner_.hidden_size, owner_.unit);
   }
 
   __device__ float initial_state(int64_t place) const {
@@ -249,7 +250,7 @@ class GridForwardBlock {
       if (is_aside) aside = input + bias_aside_;
     }
     const float hidden =
-        cell_.template forward<FunctionsOf<typename T::Numbers>>(gates, aside, carried_.of(cell), kept);
+        cell_.template forward<FunctionsOf<typename T::Numbers>>(gates, aside, vectors_, carried_.of(cell), kept);
     return Cell::kMaySpoilOthers && !owner_.has(turn * T::kCells + cell) ? 0.0f : hidden;
   }
 
@@ -308,6 +309,7 @@ class GridForwardBlock {
   TimedWait wait_;
   float bias_[kGates];
   float bias_aside_ = 0.0f;
+  UnitVectors<Cell> vectors_;
   CarriedCells<T, float> carried_;  // the cell states, or the hidden states of a cell that has none
 };
 

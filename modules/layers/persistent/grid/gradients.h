@@ -33,6 +33,7 @@ class GridGradients {
   struct Gates {
     float of[T::kCells][kGates];
     float aside[T::kCells];
+    UnitVectors<Cell> vectors[T::kCells];
 
     __device__ float magnitude(int cell, int gate) const {
       return larger_side<Cell>(gate, of[cell][gate], aside[cell]);

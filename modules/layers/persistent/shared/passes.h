@@ -89,6 +89,7 @@ struct PersistentForward {
   const void* weights = nullptr;  // from pack_forward_weights
   const void* bias_ih = nullptr;  // (G * H), or null of sLSTM
   const void* bias_hh = nullptr;  // (G * H), or null of sLSTM and of cells with one bias
+  const void* vectors = nullptr;  // (V * H): learned numbers of each unit, or null of a cell without them
   void* gates = nullptr;          // (T, B, G * H): products of kProducts in; the first G kept values out
   // (T, B, H) out: the value that is kept after these, such as R h + b of a GRU's candidate; null if there is none.
   void* candidates = nullptr;
@@ -112,12 +113,13 @@ struct PersistentForward {
 // update, the candidate of W x + b. The first three are the gates of R h + b, the last three those of W x + b. For
 // other cells a row has G * H columns.
 //
-// The sum over the rows of `bias_sums` is the gradient of the biases. A GRU has two sides, b_ih and b_hh; other cells
-// have one, which is the gradient of either. `largest` becomes the bits of the largest magnitude on both sides, in the
-// classes of float32.
+// The sum over the rows of `bias_sums` is the gradient of the biases, and then of the vectors. A GRU has two sides of
+// G * H, b_ih and b_hh; other cells have one, which is the gradient of either. `largest` becomes the bits of the
+// largest magnitude on both sides, in the classes of float32.
 struct PersistentBackward {
   PersistentSequence sequence;
   const void* weights = nullptr;          // from pack_backward_weights
+  const void* vectors = nullptr;          // as forward
   const void* gates = nullptr;            // (T, B, G * H): the first G kept values
   const void* candidates = nullptr;       // (T, B, H): the kept value after these, or null
   const void* hidden = nullptr;           // (T + 1, B, H); not read for cells with cell states
@@ -131,7 +133,7 @@ struct PersistentBackward {
   void* gate_gradients = nullptr;     // (T, B, columns * H) out: of the gates before activation
   void* initial_hidden = nullptr;     // (B, H) out: the gradient of the initial hidden state
   float* initial_cell = nullptr;      // (S, B, H) out
-  float* bias_sums = nullptr;         // (bias_sum_rows, sides, G * H) out, or null; null with heads
+  float* bias_sums = nullptr;         // (bias_sum_rows, (sides * G + V) * H) out, or null; null with heads
   int32_t* largest = nullptr;         // 0 in, or null
   // If the sequence's writes_half is set, in the TF32 class, `gate_gradients` are float16, and a gradient is the
   // float16 times two to the power of its exponent (shared/half_gradients.h).

@@ -11,6 +11,7 @@
 #include "layers/persistent/shared/numbers.h"
 #include "layers/persistent/shared/passes.h"
 #include "layers/persistent/shared/sizes.h"
+#include "layers/persistent/shared/tensors.h"
 
 namespace rnnlab::kernels::persistent {
 
@@ -39,6 +40,7 @@ struct ForwardUnit {
   __device__ float input_side(int, int) const { return aside; }
   __device__ float hidden_side(int column, int) const { return sums[column]; }
   __device__ float state(int) const { return before; }
+  __device__ float vector(int row) const { return vectors.of[row]; }
   __device__ void set_state(int state, float value) {
     if (state == 0) hidden = value;
     if (state + 1 == Cell::kProgramStates) after = value;
@@ -47,6 +49,7 @@ struct ForwardUnit {
 
   const float (&sums)[Cell::kGates];
   float aside, before;
+  const UnitVectors<Cell>& vectors;
   float (&kept)[Cell::kKeptRoom];
   float after = 0.0f, hidden = 0.0f;
 };
@@ -61,6 +64,7 @@ struct BackwardUnit {
   __device__ float kept(int index) const { return kept_values[index]; }
   __device__ float state(int) const { return before; }
   __device__ float state_after(int) const { return after; }
+  __device__ float vector(int row) const { return vectors.of[row]; }
   __device__ float gradient(int state, int) const { return state == 0 ? hidden : carried; }
   __device__ void set_input_side(int column, float value) {
     if (Cell::kHasTwoSides && column + 1 == Cell::kGates)
@@ -70,22 +74,26 @@ struct BackwardUnit {
   }
   __device__ void set_hidden_side(int column, float value) { gates[column] = value; }
   __device__ void set_carry(int, float value) { carry = value; }
+  __device__ void set_vector_gradient(int row, float value) { vector_gradients.of[row] = value; }
 
   const float (&kept_values)[Cell::kKeptRoom];
   float before, after, hidden, carried;
+  const UnitVectors<Cell>& vectors;
   float (&gates)[Cell::kGates];
   float& aside;
+  UnitVectors<Cell>& vector_gradients;
   float carry = 0.0f;
 };
 
 template <class Program, HiddenStatesRead kRead, bool kSpoils>
 struct ProgramCell {
   // kGates: products that a unit needs in a step. kKept: numbers that the forward pass keeps for the backward pass,
-  // besides states. kStates: numbers of a unit that are carried from step to step.
+  // besides states. kStates: numbers of a unit that are carried from step to step. kVectors: learned numbers of a unit.
   static constexpr int kGates = static_cast<int>(Program::kColumns.input);
   static constexpr int kKept = static_cast<int>(Program::kColumns.kept);
   static constexpr int kKeptRoom = kKept > 0 ? kKept : 1;
   static constexpr int kStates = 1;
+  static constexpr int kVectors = static_cast<int>(Program::kColumns.vectors);
   static constexpr int kProgramStates = static_cast<int>(Program::kColumns.inner) + 1;
   // These state whether the backward pass reads cell states instead of hidden states; whether W x + b and R h + b have
   // different gradients; whether the backward pass reads the state after a step instead of the state before it, or
@@ -108,8 +116,9 @@ struct ProgramCell {
   // Returns the hidden state. sums: the gates before activation. state: carried from step to step. kept: out, what the
   // backward pass needs.
   template <class Functions>
-  __device__ float forward(const float (&sums)[kGates], float aside, float& state, float (&kept)[kKeptRoom]) const {
-    ForwardUnit<ProgramCell, Functions> unit{sums, aside, state, kept};
+  __device__ float forward(const float (&sums)[kGates], float aside, const UnitVectors<ProgramCell>& vectors,
+                           float& state, float (&kept)[kKeptRoom]) const {
+    ForwardUnit<ProgramCell, Functions> unit{sums, aside, state, vectors, kept};
     Program::forward(unit);
     state = unit.after;
     return unit.hidden;
@@ -128,10 +137,12 @@ struct ProgramCell {
   // state: before the step, or after it if kReadsStateAfter. hidden, cell: gradients of the hidden and the inner state
   // as results. gradients: out, of the sums. aside: out, of W x + b of the last gate, if that differs.
   template <class Functions>
-  __device__ void backward(const float (&kept)[kKeptRoom], float state, float hidden, float cell, Carried& carried,
-                           float (&gradients)[kGates], float& aside) const {
+  __device__ void backward(const float (&kept)[kKeptRoom], float state, float hidden, float cell,
+                           const UnitVectors<ProgramCell>& vectors, Carried& carried, float (&gradients)[kGates],
+                           float& aside, UnitVectors<ProgramCell>& vector_gradients) const {
     const float after = kReadsStateAfter ? state : carried.after;
-    BackwardUnit<ProgramCell, Functions> unit{kept, state, after, hidden, carried.gradient + cell, gradients, aside};
+    BackwardUnit<ProgramCell, Functions> unit{kept,    state,     after, hidden,          carried.gradient + cell,
+                                              vectors, gradients, aside, vector_gradients};
     Program::backward(unit);
     carried = {state, unit.carry};
   }

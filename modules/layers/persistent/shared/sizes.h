@@ -52,6 +52,7 @@ struct SlstmSizes {
   static constexpr int kGates = 4;  // i f z o
   static constexpr int kKept = 5;   // the gates, activated, and the derivative of log sigmoid of the forget gate
   static constexpr int kStates = 3;
+  static constexpr int kVectors = 0;
 };
 
 // States whether a layer is exactly as large as its kernel, or may be smaller. In the first case all places in tensors

@@ -6,6 +6,7 @@
 #include "layers/persistent/shared/numbers.h"
 #include "layers/persistent/shared/passes.h"
 #include "layers/persistent/shared/sizes.h"
+#include "layers/persistent/shared/tensors.h"
 
 namespace rnnlab::kernels::persistent {
 
@@ -26,7 +27,8 @@ struct Slstm : SlstmSizes {
   __device__ explicit Slstm(const PersistentSequence&) {}
 
   template <class Functions>
-  __device__ float forward(const float (&sums)[kGates], float, State& state, float (&kept)[kKept]) const {
+  __device__ float forward(const float (&sums)[kGates], float, const UnitVectors<Slstm>&, State& state,
+                           float (&kept)[kKept]) const {
     using Exact = ByExponential;
     const float power = Exact::exp(-fabsf(sums[1]));
     const float of_opposite = Exact::reciprocal(1.0f + power);
@@ -62,8 +64,9 @@ struct Slstm : SlstmSizes {
   }
 
   template <class Functions>
-  __device__ void backward(const float (&kept)[kKept], const State& before, float hidden, float, Carried& carried,
-                           float (&gradients)[kGates], float&) const {
+  __device__ void backward(const float (&kept)[kKept], const State& before, float hidden, float,
+                           const UnitVectors<Slstm>&, Carried& carried, float (&gradients)[kGates], float&,
+                           UnitVectors<Slstm>&) const {
     const auto& [input, forget, candidate, output, forget_slope] = kept;
     // Only a unit that does not exist has no normalizer.
     const float inverse = carried.normalizer == 0.0f ? 0.0f : ByExponential::reciprocal(carried.normalizer);

@@ -83,6 +83,26 @@ __device__ inline ReadingOrder opposite(ReadingOrder order) {
   return order == ReadingOrder::kForward ? ReadingOrder::kReverse : ReadingOrder::kForward;
 }
 
+// The learned numbers of a unit, one for each row of the cell's vectors, or their gradients.
+template <class Cell>
+struct UnitVectors {
+  float of[Cell::kVectors > 0 ? Cell::kVectors : 1] = {};
+
+  // rows: (V, H) of `Value`. Without a unit they stay 0.
+  template <class Value>
+  __device__ void read(const void* rows, int hidden_size, int unit) {
+    if (unit >= hidden_size) return;
+#pragma unroll
+    for (int i = 0; i < Cell::kVectors; ++i)
+      of[i] = to_float(static_cast<const Value*>(rows)[static_cast<int64_t>(i) * hidden_size + unit]);
+  }
+
+  __device__ void clear() {
+#pragma unroll
+    for (float& one : of) one = 0.0f;
+  }
+};
+
 // An element of the recurrent weights (G, H, H).
 struct Place {
   int gate, unit, column;
@@ -143,8 +163,8 @@ class WeightReader {
   int64_t first_row_;
 };
 
-// The gradients of a layer's biases, which are the sums of its gates' gradients over all steps and sequences. A thread
-// adds up those of its unit in registers. The threads of a unit are added in a fixed order, so that repeats give the
+// The gradients of a layer's biases and vectors, which are sums over all steps and sequences. A thread adds up those of
+// its unit in registers. The threads of a unit are added in a fixed order, so that repeats give the
 // same bits.
 
 // Which sums a thread writes.
@@ -158,13 +178,17 @@ struct SumPlace {
 
 template <class T>
 class BiasSums {
+  using Cell = typename T::Cell;
+
  public:
-  // gates: gradients of R h + b. aside: that of W x + b of the last gate, if it differs. Both are 0 for a unit or a
+  // gates: gradients of R h + b. aside: that of W x + b of the last gate, if it differs. All are 0 for a unit or a
   // sequence that does not exist.
-  __device__ void add(const float (&gates)[T::kGates], float aside) {
+  __device__ void add(const float (&gates)[T::kGates], float aside, const UnitVectors<Cell>& vectors) {
 #pragma unroll
     for (int gate = 0; gate < T::kGates; ++gate) sums_[gate] += gates[gate];
     if constexpr (kHasTwoSides) aside_ += aside;
+#pragma unroll
+    for (int i = 0; i < Cell::kVectors; ++i) vectors_.of[i] += vectors.of[i];
   }
 
   // rows: PersistentBackward::bias_sums. A group's sums go to its first row, and 0 to its num_rows - 1 others.
@@ -173,25 +197,28 @@ class BiasSums {
   __device__ void write(const SumPlace& place, int num_rows, const OfAllSequences& of_all_sequences,
                         float* rows) const {
 #pragma unroll
-    for (int side = 0; side < kSides; ++side)
-#pragma unroll
-      for (int gate = 0; gate < T::kGates; ++gate) {
-        const bool is_aside = kHasTwoSides && side == 0 && gate == T::kGates - 1;
-        const float sum = of_all_sequences(is_aside ? aside_ : sums_[gate]);
-        if (!place.is_first) continue;
-        for (int i = 0; i < num_rows && i * kSequencesOfSums < place.num_sequences; ++i) {
-          const int64_t gate_of_row = ((int64_t{place.first_row} + i) * kSides + side) * T::kGates + gate;
-          rows[gate_of_row * place.hidden_size + place.unit] = i == 0 ? sum : 0.0f;
-        }
-      }
+    for (int column = 0; column < kColumns; ++column) {
+      const float sum = of_all_sequences(sum_of(column));
+      if (!place.is_first) continue;
+      for (int i = 0; i < num_rows && i * kSequencesOfSums < place.num_sequences; ++i)
+        rows[((int64_t{place.first_row} + i) * kColumns + column) * place.hidden_size + place.unit] =
+            i == 0 ? sum : 0.0f;
+    }
   }
 
  private:
-  static constexpr bool kHasTwoSides = T::Cell::kHasTwoSides;
-  static constexpr int kSides = kHasTwoSides ? 2 : 1;
+  static constexpr bool kHasTwoSides = Cell::kHasTwoSides;
+  static constexpr int kOfBiases = kHasTwoSides ? 2 * T::kGates : T::kGates;
+  static constexpr int kColumns = kOfBiases + Cell::kVectors;
+
+  __device__ float sum_of(int column) const {
+    if (column >= kOfBiases) return vectors_.of[column - kOfBiases];
+    return kHasTwoSides && column == T::kGates - 1 ? aside_ : sums_[column % T::kGates];
+  }
 
   float sums_[T::kGates] = {};
   float aside_ = 0.0f;
+  UnitVectors<Cell> vectors_;
 };
 
 }  // namespace rnnlab::kernels::persistent
