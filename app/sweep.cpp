@@ -18,10 +18,10 @@
 #include "output.h"
 #include "runs/child_process.h"
 #include "runs/devices.h"
+#include "runs/plan/plan.h"
+#include "runs/plan/status.h"
 #include "runs/support.h"
 #include "runs/sweep.h"
-#include "runs/sweep/plan.h"
-#include "runs/sweep/status.h"
 #include "train/loop/stop_signal.h"
 #include "verbs.h"
 

@@ -140,6 +140,7 @@ bool reaches_back(const DataSettings& settings);
 // Returns whether each step has a target, as in tagging.
 bool has_target_per_step(const DataSettings& settings);
 
+// Returns whether there are files for the validation part.
 bool has_valid_files(const DataSettings& settings);
 
 // Returns whether there are files for the test part.

@@ -13,7 +13,7 @@
 #include <array>
 #include <cmath>
 
-#include "layers/blocked/cpu_buffer_pool.h"
+#include "layers/cpu_buffer_pool.h"
 #include "layers/kernels/simd_steps.h"
 
 namespace rnnlab {

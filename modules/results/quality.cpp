@@ -10,7 +10,7 @@
 
 namespace rnnlab {
 
-MetricValues metrics_of(const EpochRow& row) {
+MetricValues metrics_in_row(const EpochRow& row) {
   MetricValues metrics;
   for (const EpochColumn& column : epoch_columns())
     if (const auto value = number_in(row, column); column.role == ColumnRole::kMetric && value)

@@ -17,7 +17,7 @@
 namespace rnnlab {
 
 // Returns the values of a row's metrics.
-MetricValues metrics_of(const EpochRow& row);
+MetricValues metrics_in_row(const EpochRow& row);
 
 // Returns the value of one metric; nothing if the row or the version lacks it.
 std::optional<double> metric_in(const EpochRow& row, std::string_view metric);

@@ -137,7 +137,7 @@ std::string metric_for(const std::vector<RunRecord>& runs, const std::string& wa
                 did_you_mean(wanted, there));
   if (!wanted.empty()) return wanted;
   for (const RunRecord& run : runs)
-    if (const EpochRow* best = best_epoch_of(run)) return own_metric(metrics_of(*best));
+    if (const EpochRow* best = best_epoch_of(run)) return own_metric(metrics_in_row(*best));
   return there.front();
 }
 

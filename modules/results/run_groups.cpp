@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which runs are the same work, so that a comparison counts them as one group, and how groups are called.
 #include "results/run_record.h"
 
 #include <fmt/format.h>

@@ -32,7 +32,7 @@ void check_number_of_texts(const std::filesystem::path& path, const char* key, i
 std::map<std::string, double> final_metrics(std::span<const EpochRow> rows) {
   std::map<std::string, double> metrics;
   for (const EpochRow& row : rows)
-    for (const auto& [name, value] : metrics_of(row)) metrics[name] = value;
+    for (const auto& [name, value] : metrics_in_row(row)) metrics[name] = value;
   return metrics;
 }
 

@@ -37,7 +37,7 @@ struct WorkHashes {
 bool is_choice_of_run(std::string_view key);
 
 // Returns whether the hashes of work_hashes cover a setting. The field lists of the settings mark the others of their
-// sections with config::Change::kOnCompare; a test of the module experiment holds both equal.
+// sections with config::Change::kOnCompare; a test of the module runs holds both equal.
 bool is_compared_work(std::string_view key);
 
 // Returns the hash of the model without the file of its initial weights, which have their own hash, and the hash of the

@@ -266,7 +266,7 @@ void warn_of_baseline(const RunContext& run, const std::vector<EpochRow>& rows, 
   const TrainingState& end = run.trainer->state();
   const auto best = std::ranges::find(rows, end.best_epoch, &EpochRow::epoch);
   if (end.exit_code != ExitCode::kDone || best == rows.end() || has_noise_as_targets(run.experiment.data)) return;
-  const auto warning = baseline_warning(summary.baselines, metrics_of(*best));
+  const auto warning = baseline_warning(summary.baselines, metrics_in_row(*best));
   if (!warning) return;
   add_once(summary.warnings, {warning::kNotBetterThanBaseline, *warning});
   logger.warn(*warning);

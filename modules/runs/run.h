@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs one experiment from its settings to its run folder: data, model, training, files. This file only determines the
-// order of the steps; other modules do each step. run.cpp trains; work_file.cpp writes the work for another program.
+// order of the steps; other files do each step. run.cpp trains; work_file.cpp writes the work for another program.
 #pragma once
 
 #include <filesystem>

@@ -20,10 +20,10 @@
 #include "runs/dry_run.h"
 #include "runs/experiment.h"
 #include "runs/learning_rate_finder.h"
+#include "runs/plan/claim.h"
+#include "runs/plan/plan.h"
 #include "runs/run.h"
 #include "runs/run_process.h"
-#include "runs/sweep/claim.h"
-#include "runs/sweep/plan.h"
 #include "runs/sweep_file.h"
 
 namespace rnnlab {
@@ -58,7 +58,7 @@ std::vector<SweepEntry> entries_of(const std::vector<ExperimentCase>& cases);
 // compare` has the same rule.
 std::string comparison_of(const Experiment& experiment);
 
-// Returns the plan of a sweep from the cases of its files (runs/sweep/plan.h), for machines with `hardware`. Throws
+// Returns the plan of a sweep from the cases of its files (runs/plan/plan.h), for machines with `hardware`. Throws
 // UserError kUsage if the cases repeat rounds until a precision is reached, because the number of rounds is then not
 // known in advance, or if there are too many runs.
 SweepPlan plan_sweep(const std::vector<ExperimentCase>& cases, Spread spread, std::vector<std::string> hardware,
@@ -98,7 +98,7 @@ void end_command(RunAllOutcome& all, size_t num_left, size_t count, const SweepF
                  Logger& logger);
 
 // Without rounds the cases run one after another in this process. In each round every case runs once, in a process of
-// its own, and the order is drawn again (runs/sweep/plan.h). So properties of one process, such as its memory
+// its own, and the order is drawn again (runs/plan/plan.h). So properties of one process, such as its memory
 // addresses, vary between rounds, and other load of the machine affects all cases. A case that fails is left out of
 // later rounds. The file of the sweep keeps what is needed to resume.
 enum class InRounds { kNo, kYes };

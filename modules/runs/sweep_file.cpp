@@ -16,9 +16,9 @@
 #include "base/text.h"
 #include "results/run_folder.h"
 #include "runs/experiment.h"
+#include "runs/plan/plan.h"
+#include "runs/plan/status.h"
 #include "runs/resume.h"
-#include "runs/sweep/plan.h"
-#include "runs/sweep/status.h"
 
 namespace rnnlab {
 namespace {

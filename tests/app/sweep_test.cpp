@@ -15,9 +15,9 @@
 #include "golden.h"
 #include "results/run_folder.h"
 #include "results/run_record.h"
-#include "runs/sweep/claim.h"
-#include "runs/sweep/plan.h"
-#include "runs/sweep/status.h"
+#include "runs/plan/claim.h"
+#include "runs/plan/plan.h"
+#include "runs/plan/status.h"
 
 namespace rnnlab {
 namespace {

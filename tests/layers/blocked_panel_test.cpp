@@ -17,7 +17,7 @@
 #include <functional>
 #include <memory>
 
-#include "layers/blocked/cpu_buffer_pool.h"
+#include "layers/cpu_buffer_pool.h"
 #include "layers/recurrent_layer.h"
 
 namespace rnnlab {

@@ -13,7 +13,7 @@
 #include "layers/cells/cell.h"
 #include "layers/kernel_cache/kernel_cache.h"
 #include "layers/kernel_cache/nvrtc.h"
-#include "layers/persistent/host/loaded_kernels.h"
+#include "layers/persistent/host/persistent_kernels.h"
 #include "layers/persistent/persistent_program.h"
 #include "layers/persistent/shared/sizes.h"
 

@@ -15,7 +15,7 @@
 #include "layers/on_cuda.h"
 #include "layers/own_cells.h"
 #include "layers/persistent/host/kernel_plan.h"
-#include "layers/persistent/host/loaded_kernels.h"
+#include "layers/persistent/host/persistent_kernels.h"
 #include "layers/persistent/persistent_program.h"
 #include "layers/persistent_check.h"
 #include "layers/program/bounds.h"

@@ -18,8 +18,8 @@
 #include "app/program.h"
 #include "base/system/locks.h"
 #include "reliability/trained_run.h"
-#include "runs/sweep/plan.h"
-#include "runs/sweep/status.h"
+#include "runs/plan/plan.h"
+#include "runs/plan/status.h"
 
 namespace rnnlab::testing {
 namespace {

@@ -25,8 +25,8 @@ TEST(Metrics, AreSmallerIfBetterExceptAccuracies) {
   EXPECT_TRUE(is_better("valid_accuracy", 0.9, 0.8));
   EXPECT_TRUE(is_better("valid_rmse", 0.8, 0.9));
   EXPECT_FALSE(is_better("valid_rmse", 0.9, 0.9));
-  EXPECT_EQ(metrics_of(sample_row(1, 2.0)).at("valid_accuracy"), 0.875);
-  EXPECT_FALSE(metrics_of(sample_row(1, 2.0)).contains("train_seconds"));
+  EXPECT_EQ(metrics_in_row(sample_row(1, 2.0)).at("valid_accuracy"), 0.875);
+  EXPECT_FALSE(metrics_in_row(sample_row(1, 2.0)).contains("train_seconds"));
 }
 
 const std::vector<Baseline> kForecasts = {

@@ -11,9 +11,9 @@
 
 #include "base/system/temporary_folder.h"
 #include "results/run_record.h"
+#include "runs/plan/status.h"
 #include "runs/run_process.h"
 #include "runs/sweep.h"
-#include "runs/sweep/status.h"
 #include "runs/tiny_experiment.h"
 
 namespace rnnlab {

@@ -10,9 +10,9 @@
 
 #include <algorithm>
 
-#include "layers/blocked/cpu_buffer_pool.h"
 #include "layers/blocked/panel.h"
 #include "layers/blocked/work_split.h"
+#include "layers/cpu_buffer_pool.h"
 #include "layers/device/number_types.h"
 #include "layers/unrolled/step_runner.h"
 

@@ -11,7 +11,7 @@
 #include <exception>
 #include <vector>
 
-#include "layers/blocked/cpu_buffer_pool.h"
+#include "layers/cpu_buffer_pool.h"
 #include "layers/kernels/simd_steps.h"
 #include "layers/kernels/tile_products.h"
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "layers/persistent/host/loaded_kernels.h"
+#include "layers/persistent/host/persistent_kernels.h"
 #include "layers/persistent/shared/numbers.h"
 #include "layers/persistent/shared/passes.h"
 

@@ -13,7 +13,7 @@
 #include "layers/kernel_cache/kernel_cache.h"
 #include "layers/kernel_cache/loaded_programs.h"
 #include "layers/persistent/host/kernel_plan.h"
-#include "layers/persistent/host/loaded_kernels.h"
+#include "layers/persistent/host/persistent_kernels.h"
 #include "layers/persistent/shared/sizes.h"
 
 namespace rnnlab::kernels {
@@ -189,9 +189,9 @@ ChosenPass choose_writing_half(PersistentSequence sequence, PassKind pass, const
 
 // Returns all values on which a choice depends.
 auto key_of(const PersistentSequence& sequence, PassKind pass, int device) {
-  return std::tuple(kernels_as(), device, pass, sequence.program, sequence.type, sequence.operands,
-                    sequence.kernels, sequence.inputs, sequence.hidden_size, sequence.num_heads, sequence.batch_size,
-                    sequence.is_alone, sequence.num_layers, sequence.writes_half);
+  return std::tuple(kernels_as(), device, pass, sequence.program, sequence.type, sequence.operands, sequence.kernels,
+                    sequence.inputs, sequence.hidden_size, sequence.num_heads, sequence.batch_size, sequence.is_alone,
+                    sequence.num_layers, sequence.writes_half);
 }
 
 // Returns the kernels of a pass on the current GPU, which are chosen, compiled and loaded at the first call for a kind

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "layers/blocked/blocked_pass.h"
-#include "layers/blocked/cpu_buffer_pool.h"
+#include "layers/cpu_buffer_pool.h"
 #include "layers/device/number_types.h"
 #include "layers/execution_path.h"
 #include "layers/unrolled/stack_function.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The answer of a report in sentences: how fast each group of runs is, and on what machine and data.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -122,7 +123,7 @@ PartQuality quality_of(const RunRecord& run, const std::vector<RunPredictions>& 
     if (one.folder == run.folder && one.quality) return *one.quality;
   const auto best = best_row(run);
   return {.part = DataPart::kValid,
-          .model = best ? metrics_of(*best) : run.summary.final_metrics,
+          .model = best ? metrics_in_row(*best) : run.summary.final_metrics,
           .baselines = run.summary.baselines,
           .notes = {}};
 }

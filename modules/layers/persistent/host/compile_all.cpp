@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "layers/kernel_cache/kernel_cache.h"
 #include "layers/kernel_cache/nvrtc.h"
-#include "layers/persistent/host/loaded_kernels.h"
+#include "layers/persistent/host/persistent_kernels.h"
 #include "layers/persistent/persistent_program.h"
 
 namespace rnnlab::kernels::persistent {

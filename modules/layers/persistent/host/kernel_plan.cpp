@@ -11,55 +11,10 @@
 #include "layers/persistent/block/tiles.h"
 #include "layers/persistent/cluster/tiles.h"
 #include "layers/persistent/grid/tiles.h"
+#include "layers/persistent/host/kernel_names.h"
 
 namespace rnnlab::kernels::persistent {
 namespace {
-
-// Names of kernels. NVRTC finds an instance of a template by the name that C++ gives it, and by the header in which the
-// template is.
-
-template <class CellSizes>
-constexpr const char* name_of_cell() {
-  return std::is_same_v<CellSizes, SlstmSizes> ? "Slstm" : "Equations";
-}
-
-constexpr const char* name_of(HiddenStatesRead reads) {
-  if (reads == HiddenStatesRead::kBoth) return "kBoth";
-  return reads == HiddenStatesRead::kAfter ? "kAfter" : "kBefore";
-}
-
-template <class Numbers>
-constexpr const char* name_of_numbers() {
-  if (std::is_same_v<Numbers, Float32>) return "Float32";
-  if (std::is_same_v<Numbers, Tf32>) return "Tf32";
-  return std::is_same_v<Numbers, Float16> ? "Float16" : "Bfloat16";
-}
-
-std::string including(const char* header) { return fmt::format("#include \"layers/persistent/{}\"\n", header); }
-
-// A program of two kernels: that of the pass, and the one that packs its weights. Their names need no namespace in it.
-std::string source_including(const char* kernel) {
-  return including(kernel) + "using namespace rnnlab::kernels::persistent;\n";
-}
-
-// The cell that the names of kernels contain.
-std::string source_of_cell(const PersistentProgram* program) {
-  if (program == nullptr) return including("shared/slstm.h");
-  return including("shared/program_cell.h") + fmt::format(
-                                                  "namespace rnnlab::kernels {{\n{}}}\n"
-                                                  "using Equations = ProgramCell<rnnlab::kernels::JitProgram, "
-                                                  "rnnlab::kernels::HiddenStatesRead::{}, {}>;\n",
-                                                  program->text, name_of(program->reads), program->may_spoil_others);
-}
-
-constexpr const char* name_of(Fit fit) { return fit == Fit::kWhole ? "kWhole" : "kPadded"; }
-
-// kernel: the template. The kernels of a forward pass also have its inputs as an argument.
-std::string instance_of(const std::string& kernel, const std::string& tiles, StepInputs inputs) {
-  if (inputs == StepInputs::kProducts) return fmt::format("{}<{}>", kernel, tiles);
-  const char* const name = inputs == StepInputs::kNarrow ? "kNarrow" : "kRowsOfTable";
-  return fmt::format("{}<{}, rnnlab::kernels::StepInputs::{}>", kernel, tiles, name);
-}
 
 // States whether two blocks may run on one SM.
 enum class SharingOfSms { kAllowed, kNone };
@@ -312,8 +267,6 @@ bool is_for_grids_by_mma(const PersistentSequence& sequence, Instructions instru
   const int64_t room = instructions == Instructions::kTensorCores ? kLargestOfBlocks : kRoomOfClusters<Cell>;
   return sequence.hidden_size > room;
 }
-
-constexpr const char* name_of(Multiplier multiplier) { return multiplier == Multiplier::kWgmma ? "kWgmma" : "kMma"; }
 
 template <class T, class Slice>
 constexpr size_t packed_bytes_of_grid() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runs/sweep/plan.h"
+#include "runs/plan/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

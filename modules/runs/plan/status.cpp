@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runs/sweep/status.h"
+#include "runs/plan/status.h"
 
 #include <algorithm>
 #include <map>

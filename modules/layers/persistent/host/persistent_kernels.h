@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that this process has loaded. Each is compiled from the sources in the program when it is first needed, for
-// one architecture, or read from the cache (layers/kernel_cache/kernel_cache.h).
+// The kernels of plans, compiled and loaded for a GPU: the sources that they are compiled from, and the GPU that they
+// are for. layers/kernel_cache compiles a kernel when it is first needed, or reads it from the cache.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a comparison shows below its table: the conditions that it held equal, the times of all epochs, and the costs of
+// an epoch.
 #include "results/comparison_output.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runs/sweep/status.h"
+#include "runs/plan/status.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

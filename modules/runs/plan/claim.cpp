@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runs/sweep/claim.h"
+#include "runs/plan/claim.h"
 
 #include <fcntl.h>
 #include <fmt/chrono.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/blocked/cpu_buffer_pool.h"
+#include "layers/cpu_buffer_pool.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>

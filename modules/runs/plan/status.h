@@ -12,8 +12,8 @@
 #include "base/config/enum_names.h"
 #include "base/error.h"
 #include "base/fields.h"
-#include "runs/sweep/claim.h"
-#include "runs/sweep/plan.h"
+#include "runs/plan/claim.h"
+#include "runs/plan/plan.h"
 
 namespace rnnlab {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/persistent/host/loaded_kernels.h"
+#include "layers/persistent/host/persistent_kernels.h"
 
 #include <algorithm>
 #include <charconv>
