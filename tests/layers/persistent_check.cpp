@@ -88,10 +88,15 @@ Drawn draw(const LayerShape& shape, at::ScalarType type) {
   return drawn;
 }
 
+bool has_relu(const RecurrentOptions& options) {
+  return std::ranges::any_of(program_of(options).graph.nodes(),
+                             [](const Node& node) { return node.operation == Operation::kRelu; });
+}
+
 // Weights of 0.9 / sqrt(columns). A relu's are smaller, and its biases keep its sums away from the kink: a layer that
 // rounds to the other side of it has another gradient, and is not wrong.
 void draw_weights(RecurrentLayer& layer, at::ScalarType type) {
-  const bool is_relu = layer.options().cell == Cell::kRnnRelu;
+  const bool is_relu = has_relu(layer.options());
   const at::AutoGradMode no_gradient(false);
   for (at::Tensor& parameter : layer.parameters()) {
     const bool is_bias = parameter.dim() == 1;

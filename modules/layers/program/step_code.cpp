@@ -199,10 +199,12 @@ std::map<NodeId, TileInstruction> loaded_values(const CellProgram& program, cons
   std::map<NodeId, TileInstruction> loads;
   for (size_t i = 0; i < program.new_states.size(); ++i)
     loads[program.new_states[i]] = {.action = TileAction::kLoadStateAfter, .index = small(i)};
-  // A number or a state that is also a new state is read as what it is. The products of a gate are gone by then.
+  // A number or a state that is also a new state is read as what it is, and h = tanh(c) is computed from c, which saves
+  // reading h. The products of a gate are gone by then.
   std::erase_if(loads, [&](const auto& load) {
-    const Operation operation = reverse.graph[load.first].operation;
-    return operation == Operation::kNumber || operation == Operation::kState;
+    const Node& node = reverse.graph[load.first];
+    const bool is_of_other_state = info_of(node.operation).num_arguments == 1 && loads.contains(node.arguments[0]);
+    return node.operation == Operation::kNumber || node.operation == Operation::kState || is_of_other_state;
   });
   for (size_t i = 0; i < reverse.kept.size(); ++i)
     loads[reverse.kept[i]] = {.action = TileAction::kLoadKept, .index = small(i)};

@@ -17,7 +17,7 @@ States empty_states(const PassSpec& spec, const std::vector<at::Tensor>& operand
                     Allocate allocate) {
   const size_t first = first_parameter(spec.cell);
   const auto num_layers = static_cast<int64_t>((operands.size() - first) / spec.num_weights());
-  const int64_t hidden_size = operands[1].size(2);  // of the initial hidden states
+  const int64_t hidden_size = operands[first].size(0) / spec.code->columns.input;  // of weight_ih
   std::vector<int64_t> shape = {num_layers, sequence.size(0) + 1, sequence.size(1), hidden_size};
   const auto options = operands[0].options().requires_grad(false);
   States states = {allocate(shape, options.dtype(spec.type)), {}};
