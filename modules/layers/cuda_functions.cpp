@@ -9,8 +9,8 @@
 #include "layers/cudnn/cudnn_layer.h"
 #include "layers/device/gpu_device.h"
 #include "layers/device/run_kernels_on_cuda.h"
-#include "layers/kernels/gated_scan.h"
 #include "layers/kernels/own_code.h"
+#include "layers/kernels/program_scan.h"
 #include "layers/kernels/program_step.h"
 #include "layers/persistent/persistent_layer.h"
 #include "layers/persistent/persistent_pass.h"
@@ -50,8 +50,7 @@ std::string uuid_of(c10::Device device) {
     has_own_code.define(kernels::has_own_code) &&
     why_no_persistent_kernels.define(kernels::persistent_kernels_refusal) &&
     notes_on_compiled_kernels.define(kernels::take_persistent_notes) &&
-    define_kernels<kernels::ProgramStep, std::span<const kernels::ProgramStep>, kernels::GatedScanForward,
-                   kernels::GatedScanBackward>();
+    define_kernels<kernels::ProgramStep, std::span<const kernels::ProgramStep>, kernels::ProgramScan>();
 
 }  // namespace
 }  // namespace rnnlab

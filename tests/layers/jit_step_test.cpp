@@ -54,6 +54,31 @@ TEST(JitStep, OfRandomCellsCompiles) {
   }
 }
 
+void expect_scan_kernels(const CellProgram& program, ElementType type, const char* gpu) {
+  ASSERT_EQ(why_no_step_code(program), "");
+  const StepCode& code = step_code_of(program);
+  EXPECT_THAT(compile(jit_scan_program(code.text.c_str(), type, gpu)).symbols, SizeIs(2)) << code.text;
+}
+
+TEST(JitScan, OfCellsWithoutProductsOfTheStateCompilesForEveryTypeAndGpu) {
+  if (const auto reason = nvrtc_unavailable_reason()) GTEST_SKIP() << *reason;
+  const CellProgram programs[] = {
+      program_of(Cell::kMinGru), program_of(Cell::kMinLstm),
+      program_of({.gates = {"n"},
+                  .states = {"h"},
+                  .equations = "h = relu(x.n + u * h)",
+                  .vectors = {{"u", {}}},
+                  .biases = Biases::kOne}),
+      program_of({.gates = {"f", "n", "o"},
+                  .states = {"h", "c", "d"},
+                  .equations = "d = tanh(x.n - c)\nc = sigmoid(x.f) * c + p.a * d + p.b\nh = sigmoid(x.o) * tanh(c)",
+                  .vectors = {{"p", {"a", "b"}}}})};
+  for (const CellProgram& program : programs) {
+    for (const ElementType type : kTypes) expect_scan_kernels(program, type, "sm_90");
+    for (const char* gpu : {"sm_75", "sm_100", "sm_120"}) expect_scan_kernels(program, ElementType::kBfloat16, gpu);
+  }
+}
+
 TEST(JitStep, HasAKeyOfItsOwnForEachProgramAndType) {
   const auto key = [](const char* equations, ElementType type) {
     const CellProgram program = program_of({.gates = {"n"}, .states = {"h"}, .equations = equations});

@@ -8,6 +8,7 @@
 
 #include "base/expect_error.h"
 #include "base/text.h"
+#include "layers/kernel_cache/nvrtc.h"
 #include "layers/recurrent_layer.h"
 #include "layers/refusals.h"
 
@@ -163,6 +164,21 @@ TEST(WhyUnsupported, NamesACellThatTheLayerDoesNotHave) {
   for (const LayerKind kind : layer_kinds())
     if (!has_cell(kind, Cell::kLstmPeephole))
       expect_golden(refusal_of(kind, {.cell = Cell::kLstmPeephole, .hidden_size = 64}));
+}
+
+// A scan's kernels for a GPU that the build has no code for are compiled when they are first used.
+TEST(WhyUnsupported, ScansOnGpusThatTheBuildHasNoCodeFor) {
+  if (const auto reason = nvrtc_unavailable_reason()) GTEST_SKIP() << *reason;
+  const Gpu gpu = {.name = "NVIDIA RTX 9090", .capability = {9, 9}, .has_own_kernels = false};
+  const Cell indrnn = own_cell({.gates = {"n"},
+                                .states = {"h"},
+                                .equations = "h = relu(x.n + u * h)",
+                                .vectors = {{"u", {}}},
+                                .biases = Biases::kOne})
+                          .value();
+  for (const Cell cell : {Cell::kMinGru, indrnn})
+    EXPECT_EQ(refusal_of(LayerKind::kScan, LayerWork{.options = RecurrentOptions{.cell = cell}, .gpu = gpu}),
+              std::nullopt);
 }
 
 TEST(WhyUnsupported, IsWhatMakeLayerThrows) {

@@ -69,6 +69,18 @@ const std::map<Cell, std::string>& own_cells() {
     mixed.biases = Biases::kOne;
     mixed.equations = "d = 0.5 * d + 0.5 * c\nc = sigmoid(x.a + p * h) * tanh(n)\nh = sigmoid(h.b) * h + c * relu(d)";
     all[own_cell(mixed).value()] = "mixed";
+    // No product of the hidden state: a learned decay, and three states.
+    all[own_cell({.gates = {"n"},
+                  .states = {"h"},
+                  .equations = "a = sigmoid(decay)\nh = a * h + (1 - a) * x.n",
+                  .vectors = {{"decay", {}}}})
+            .value()] = "ema";
+    all[own_cell({.gates = {"f", "n", "o"},
+                  .states = {"h", "c", "d"},
+                  .equations = "f = sigmoid(x.f)\nd = tanh(p.b + x.n - c) - 0.3 * d\n"
+                               "c = f * c + p.a * d + (1 - f) * x.n\nh = sigmoid(x.o) * tanh(c) + 0.2 * h",
+                  .vectors = {{"p", {"a", "b"}}}})
+            .value()] = "units_apart";
     return all;
   }();
   return cells;
@@ -282,10 +294,10 @@ size_t num_combinations(at::DeviceType device) {
 }
 
 // docs/layers.md documents this.
-TEST(ParityCombinations, AreThisManyOnTheCpu) { EXPECT_EQ(num_combinations(at::kCPU), 12192U); }
+TEST(ParityCombinations, AreThisManyOnTheCpu) { EXPECT_EQ(num_combinations(at::kCPU), 13056U); }
 
 TEST(ParityCombinations, AreThisManyOnCuda) {
-  EXPECT_EQ(num_combinations(at::kCUDA), 22144U);
+  EXPECT_EQ(num_combinations(at::kCUDA), 24192U);
   if (!at::hasCUDA()) GTEST_SKIP() << "needs a CUDA GPU: parity on CUDA did not run";
   if (!has_own_kernels_here()) GTEST_SKIP() << "needs own kernels: parity on CUDA ran only for the other layers";
 }

@@ -1,55 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layers/scan/scan_layer.h"
-
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/isfinite.h>
-#include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
-#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
+#include <regex>
+
+#include "layers/cells/cell.h"
+#include "layers/program/random_cell.h"
 #include "layers/recurrent_layer.h"
 
 namespace rnnlab {
 namespace {
-
-constexpr auto kForward = Direction::kForward;
-constexpr auto kReverse = Direction::kReverse;
-
-at::Tensor random_factors(int64_t num_steps) { return at::rand({num_steps, 3, 5}, at::kDouble); }
-
-// Computes the states step by step, by the definition.
-at::Tensor by_definition(const at::Tensor& factors, const at::Tensor& terms, at::Tensor state, Direction direction) {
-  const int64_t num_steps = factors.size(0);
-  std::vector<at::Tensor> states(static_cast<size_t>(num_steps));
-  for (int64_t i = 0; i < num_steps; ++i) {
-    const int64_t t = direction == kForward ? i : num_steps - 1 - i;
-    state = factors[t] * state + terms[t];
-    states[static_cast<size_t>(t)] = state;
-  }
-  return at::stack(states);
-}
-
-TEST(Scan, IsTheRecurrenceInBothDirections) {
-  for (const int64_t num_steps : {1, 2, 7, 8, 33})
-    for (const Direction direction : {kForward, kReverse}) {
-      const at::Tensor factors = random_factors(num_steps), terms = random_factors(num_steps) - 0.5;
-      const at::Tensor initial = random_factors(1)[0];
-      const at::Tensor expected = by_definition(factors, terms, initial, direction);
-      EXPECT_TRUE(at::allclose(scanned(factors, terms, initial, direction), expected, 1e-12, 1e-14)) << num_steps;
-      EXPECT_TRUE(at::allclose(scanned_by_operators(factors, terms, initial, direction), expected, 1e-12, 1e-14))
-          << num_steps;
-    }
-}
-
-// A product of a thousand factors near 0 is 0, and nothing divides by it.
-TEST(Scan, StaysFiniteWhereProductsVanish) {
-  const at::Tensor factors = 1e-6 * random_factors(1000), terms = random_factors(1000) - 0.5;
-  const at::Tensor initial = random_factors(1)[0];
-  const at::Tensor states = scanned_by_operators(factors, terms, initial, kForward);
-  EXPECT_TRUE(at::allclose(states, by_definition(factors, terms, initial, kForward), 1e-12, 1e-14));
-}
 
 // If both gates round to 0, their quotient is still finite, forward and backward.
 TEST(Scan, EqualsNaiveForSaturatedGates) {
@@ -71,6 +39,76 @@ TEST(Scan, EqualsNaiveForSaturatedGates) {
       EXPECT_TRUE(at::isfinite(second.grad()).all().item<bool>());
       EXPECT_TRUE(at::allclose(second.grad(), first.grad(), 1e-9, 1e-9));
     }
+}
+
+// An output or a final state that nothing reads has no gradient.
+TEST(Scan, HasGradientsOfEachResultByItself) {
+  const Cell cell =
+      own_cell({.gates = {"f", "n"}, .states = {"h", "c"}, .equations = "c = sigmoid(x.f) * c + x.n\nh = tanh(c)"})
+          .value();
+  const RecurrentOptions options = {.cell = cell, .input_size = 4, .hidden_size = 6};
+  const auto naive = make_layer(LayerKind::kNaive, options), scan = make_layer(LayerKind::kScan, options);
+  copy_weights(*naive, *scan);
+  const at::Tensor input = at::randn({5, 3, 4});
+  for (const size_t result : {0U, 1U, 2U}) {
+    std::vector<at::Tensor> gradients;
+    for (const auto& layer : {naive, scan}) {
+      const at::Tensor x = input.clone().requires_grad_(true);
+      const RecurrentResult results = layer->forward(x);
+      const at::Tensor read[] = {results.output, results.state.hidden, results.state.inner[0]};
+      read[result].sum().backward();
+      gradients.push_back(x.grad());
+    }
+    EXPECT_TRUE(at::allclose(gradients[0], gradients[1], 1e-5, 1e-6)) << result;
+  }
+}
+
+// ---- random cells ----
+
+// Returns the output, the final states and the gradients of their weighted sum.
+std::vector<at::Tensor> results_of(RecurrentLayer& layer, const at::Tensor& input, const at::Tensor& lengths) {
+  const at::Tensor x = input.clone().requires_grad_(true);
+  const RecurrentResult result = layer.forward(x, {}, lengths);
+  std::vector<at::Tensor> all = {result.output, result.state.hidden};
+  all.insert(all.end(), result.state.inner.begin(), result.state.inner.end());
+  at::Tensor sum = at::zeros({}, at::kDouble);
+  for (const at::Tensor& one : all) sum = sum + (one * at::arange(1, one.numel() + 1).view(one.sizes())).sum();
+  std::vector<at::Tensor> inputs = layer.parameters();
+  inputs.push_back(x);
+  for (const at::Tensor& gradient : torch::autograd::grad({sum}, inputs)) all.push_back(gradient);
+  return all;
+}
+
+// Random equations without products of the hidden state: each reading of one is replaced by the state itself.
+CellText random_cell_of_units(uint64_t seed) {
+  CellText text = random_cell(seed);
+  for (const std::string& gate : text.gates) {
+    text.equations = std::regex_replace(text.equations, std::regex("h\\." + gate + "\\b"), "h * x." + gate);
+    text.equations = std::regex_replace(text.equations, std::regex("(^|[^.\\w])" + gate + "\\b"), "$1x." + gate);
+  }
+  text.equations = std::regex_replace(text.equations, std::regex("(x\\.g\\d)\\("), "$1 * (");
+  return text;
+}
+
+TEST(Scan, OfRandomCellsEqualsNaive) {
+  int num_cells = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    const CellText text = random_cell_of_units(seed);
+    const std::optional<Cell> cell = own_cell(text);
+    ASSERT_TRUE(cell) << text.equations;
+    const RecurrentOptions options = {.cell = *cell, .input_size = 4, .hidden_size = 70, .bidirectional = true};
+    if (why_unsupported(LayerKind::kScan, {.options = options})) continue;
+    const auto naive = make_layer(LayerKind::kNaive, options), scan = make_layer(LayerKind::kScan, options);
+    copy_weights(*naive, *scan);
+    naive->to(at::kDouble);
+    scan->to(at::kDouble);
+    const at::Tensor input = at::randn({7, 3, 4}, at::kDouble), lengths = at::tensor({3, 7, 1}, at::kLong);
+    const std::vector<at::Tensor> wanted = results_of(*naive, input, lengths), got = results_of(*scan, input, lengths);
+    for (size_t i = 0; i < wanted.size(); ++i)
+      EXPECT_TRUE(at::allclose(got[i], wanted[i], 1e-9, 1e-9)) << i << "\n" << text.equations;
+    num_cells += 1;
+  }
+  EXPECT_GT(num_cells, 40);
 }
 
 }  // namespace

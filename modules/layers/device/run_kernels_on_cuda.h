@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of run_kernels.h in librnnlab_cuda.so: work is started by `run(work, stream)`.
 //
-//   const auto defined = define_kernels<ProgramStep, GatedScanForward>();
+//   const auto defined = define_kernels<ProgramStep, ProgramScan>();
 #pragma once
 
 #include <c10/cuda/CUDAGuard.h>

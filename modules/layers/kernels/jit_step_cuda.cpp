@@ -47,16 +47,37 @@ std::string architecture_of(int device) {
                      attribute(cudaDevAttrComputeCapabilityMinor, device));
 }
 
+// header: what defines the kernels.
+KernelProgram program_of(const char* text, std::string_view header, const std::string& architecture) {
+  return {.source = fmt::format("#include \"layers/kernels/{}\"\n"
+                                "namespace rnnlab::kernels {{\n{}}}\n",
+                                header, text),
+          .headers = step_sources(),
+          .architecture = architecture,
+          .names = {}};
+}
+
+// Returns the kernels of the work's program for the current GPU, which `make` returns for its architecture. They are
+// found by the address of the program's text, because it lives forever, so that a step costs no comparison of texts.
+// Each type of work has its own kernels.
+template <class Work, class Make>
+const std::vector<cudaKernel_t>& kernels_for(const Work& work, const Make& make) {
+  using Key = std::tuple<const char*, ElementType, int>;
+  static std::mutex mutex;
+  static std::map<Key, const std::vector<cudaKernel_t>*> known;
+  RNNLAB_INVARIANT(work.text != nullptr, "work on a GPU has no text of its program");
+  const int device = current_device();
+  const std::lock_guard lock(mutex);
+  const std::vector<cudaKernel_t>*& kernels = known[{work.text, work.step.type, device}];
+  if (kernels == nullptr) kernels = &loaded_kernels(make(architecture_of(device)));
+  return *kernels;
+}
+
 }  // namespace
 
 KernelProgram jit_step_program(const char* text, const StepColumns& columns, ElementType type,
                                const std::string& architecture) {
-  KernelProgram program = {.source = fmt::format("#include \"layers/kernels/step_kernel.h\"\n"
-                                                 "namespace rnnlab::kernels {{\n{}}}\n",
-                                                 text),
-                           .headers = step_sources(),
-                           .architecture = architecture,
-                           .names = {}};
+  KernelProgram program = program_of(text, "step_kernel.h", architecture);
   const auto add = [&](std::string_view kernel, std::initializer_list<std::string_view> passes) {
     for (const std::string_view pass : passes)
       program.names.push_back(
@@ -69,21 +90,27 @@ KernelProgram jit_step_program(const char* text, const StepColumns& columns, Ele
   return program;
 }
 
-// The kernels of a text are found by its address, because it lives forever, so that a step costs no comparison of
-// texts.
+KernelProgram jit_scan_program(const char* text, ElementType type, const std::string& architecture) {
+  KernelProgram program = program_of(text, "scan_kernel.h", architecture);
+  for (const std::string_view pass : {"forward", "backward"})
+    program.names.push_back(
+        fmt::format("rnnlab::kernels::scan_{}_kernel<rnnlab::kernels::JitProgram, {}>", pass, type_name(type)));
+  return program;
+}
+
 CUkern_st* jit_step_kernel(const ProgramStep& work, bool has_layers) {
-  using Key = std::tuple<const char*, ElementType, int>;
-  static std::mutex mutex;
-  static std::map<Key, const std::vector<cudaKernel_t>*> known;
-  RNNLAB_INVARIANT(work.text != nullptr, "a step on a GPU has no text of its program");
-  const int device = current_device();
-  const std::lock_guard lock(mutex);
-  const std::vector<cudaKernel_t>*& kernels = known[{work.text, work.step.type, device}];
-  if (kernels == nullptr)
-    kernels = &loaded_kernels(jit_step_program(work.text, work.columns, work.step.type, architecture_of(device)));
+  const auto& kernels = kernels_for(work, [&](const std::string& architecture) {
+    return jit_step_program(work.text, work.columns, work.step.type, architecture);
+  });
   const bool is_of_operands = work.pass == StepPass::kOperands || work.pass == StepPass::kProductSides;
   const bool is_second = work.pass == StepPass::kBackward || work.pass == StepPass::kProductSides;
-  return (*kernels)[(is_of_operands ? 4 : has_layers ? 2 : 0) + (is_second ? 1 : 0)];
+  return kernels[(is_of_operands ? 4 : has_layers ? 2 : 0) + (is_second ? 1 : 0)];
+}
+
+CUkern_st* jit_scan_kernel(const ProgramScan& work) {
+  const auto& kernels = kernels_for(
+      work, [&](const std::string& architecture) { return jit_scan_program(work.text, work.step.type, architecture); });
+  return kernels[work.pass == StepPass::kBackward ? 1 : 0];
 }
 
 }  // namespace rnnlab::kernels

@@ -77,6 +77,7 @@ __global__ void __launch_bounds__(kThreadsOfStep) steps_kernel(const __grid_cons
 
 #ifdef __CUDACC_RTC__  // which has no header of these types
 struct Float16 {
+  Float16() = default;
   __device__ explicit Float16(float value) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value)); }
   __device__ explicit operator float() const {
     float value;
@@ -89,6 +90,7 @@ struct Float16 {
 // Rounds to the nearest value, to even if two are equally near; GPUs before compute capability 8.0 have no instruction
 // for it.
 struct Bfloat16 {
+  Bfloat16() = default;
   __device__ explicit Bfloat16(float value) {
     const uint32_t exact = __float_as_uint(value);
     const uint32_t rounded = exact + 0x7fff + (exact >> 16 & 1);

@@ -90,6 +90,10 @@ inline int compiled_number(const CellProgram& program) {
   return kernels::compiled_program(program.hash, step_code_of(program).columns);
 }
 
+// Returns why a GPU cannot run the kernels of a cell's program: NVRTC compiles those that the build has not compiled
+// for the GPU, and is missing. For LayerInfo::size_limit.
+std::optional<Refusal> refusal_without_nvrtc(const RecurrentOptions& options, const LayerWork& work);
+
 class UnrolledLayer : public LayersInBlocks {
  public:
   // options: supported by the record of the variant's kind.

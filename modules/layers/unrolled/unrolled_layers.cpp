@@ -17,16 +17,6 @@ constexpr UnrolledVariant kBlockedVariant = {.kind = LayerKind::kBlocked,
 
 using enum RecurrentOption;
 
-// A GPU runs programs that the build has not compiled by kernels that NVRTC compiles.
-std::optional<Refusal> refusal_without_nvrtc(const RecurrentOptions& options, const LayerWork& work) {
-  if (!work.gpu || compiled_number(program_of(options)) != kernels::kInterpreted) return std::nullopt;
-  const auto reason = nvrtc_unavailable_reason();
-  if (!reason) return std::nullopt;
-  return Refusal{fmt::format("compiles its kernels for cell: {}, and cannot: {}; or use layer: naive",
-                             cell_name(options.cell), *reason),
-                 {"layer", "model.cell", "device"}};
-}
-
 // `diagonal` and `blocked` are made for one product of the hidden state in a step.
 std::string why_not_one_product(const CellProgram& program) {
   if (program.has_dependent_product()) return "a product reads an expression in place of the hidden state";
@@ -49,6 +39,16 @@ LayerInfo step_on_both(std::string_view description, int speed_rank, decltype(La
 constexpr std::string_view kNeedsStreams = "needs CUDA streams; on a CPU use layer: blocked";
 
 }  // namespace
+
+std::optional<Refusal> refusal_without_nvrtc(const RecurrentOptions& options, const LayerWork& work) {
+  if (!work.gpu) return std::nullopt;
+  if (work.gpu->has_own_kernels && compiled_number(program_of(options)) != kernels::kInterpreted) return std::nullopt;
+  const auto reason = nvrtc_unavailable_reason();
+  if (!reason) return std::nullopt;
+  return Refusal{fmt::format("compiles its kernels for cell: {}, and cannot: {}; or use layer: naive",
+                             cell_name(options.cell), *reason),
+                 {"layer", "model.cell", "device"}};
+}
 
 const LayerInfo& grouped_layer_info() {
   static const LayerInfo info = {
