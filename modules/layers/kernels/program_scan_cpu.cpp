@@ -64,7 +64,7 @@ class StepsOfRows {
   template <class Type>
   Type* at(const void* data, int64_t time, int64_t num_columns) const {
     const int64_t size = scan_.step.batch_size * num_columns * scan_.step.hidden_size;
-    return data == nullptr ? nullptr : static_cast<Type*>(const_cast<void*>(data)) + time * size;
+    return data == nullptr ? nullptr : const_cast<Type*>(static_cast<const Type*>(data)) + time * size;
   }
 
   // Sets the states and the kept values of step number i in the order of the scan.
