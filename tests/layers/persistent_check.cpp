@@ -17,6 +17,7 @@
 #include "layers/half_pass_count.h"
 #include "layers/layer_kind.h"
 #include "layers/parameters.h"
+#include "layers/persistent/persistent_pass.h"
 #include "layers/persistent/products.h"
 
 namespace rnnlab {
@@ -233,6 +234,10 @@ int64_t steps_of_large_products(const RecurrentOptions& options, int64_t batch_s
 
 void expect_float64_by_half_gradients(LayerShape shape) {
   const NumberClass& numbers = kNumberClasses[1];
+  {  // the check of an unknown GPU has half passes of its own
+    const TensorFloat32 products(numbers);
+    require_persistent(c10::Device(c10::kCUDA, 0), numbers.type);
+  }
   for (const double growth : {1.0, 1e-6, 1e12}) {
     shape.growth = growth;
     double error = 0;

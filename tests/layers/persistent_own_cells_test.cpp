@@ -48,7 +48,12 @@ std::vector<OwnCell> cells_with_kernels() {
       {"no_output", cell_with({"f", "g"}, {"h", "c"}, "f = sigmoid(f)\nc = f * c + (1 - f) * tanh(g)\nh = tanh(c)")});
   cells.push_back({"one_bias", cell_with({"n"}, {"h"}, "h = 0.5 * h + 0.5 * tanh(n)", Biases::kOne)});
   // Zeros give 0 / 0, which must not leave the units and sequences that a layer does not have.
-  cells.push_back({"quotient", cell_with({"a", "b"}, {"h"}, "r = a * a\nh = tanh(b) * (r / (r + r))")});
+  CellText quotient;
+  quotient.gates = {"a"};
+  quotient.states = {"h"};
+  quotient.vectors = {{"p", {}}};
+  quotient.equations = "h = tanh(a) * (p / (p + p))";
+  cells.push_back({"quotient", own_cell(quotient).value()});
   return cells;
 }
 
