@@ -149,6 +149,17 @@ TEST(KernelPlans, OneBlockHas128UnitsOfPlainCellsAndGrusOfTf32) {
   EXPECT_FALSE(is_for_block(Cell::kLstm, Operands::kFloat32, 256));
 }
 
+TEST(KernelPlans, SmallBlocksThatNeedAnSmOfTheirOwnAskForAllOfItsSharedMemory) {
+  const auto last_plan = [](Cell cell) {
+    return plans_for({.batch_size = 16, .hidden_size = 256, .program = program_with(cell)}, PassKind::kForward,
+                     gpu_of(9).runs)
+        .clusters.back();
+  };
+  EXPECT_EQ(last_plan(Cell::kRnnTanh).shared_bytes, kMuchShared - kOtherSharedBytes);
+  EXPECT_LT(last_plan(Cell::kLstm).shared_bytes, kMuchShared - kOtherSharedBytes);
+  EXPECT_EQ(last_plan(Cell::kLstm).counted_shared_bytes, kMuchShared - kOtherSharedBytes);
+}
+
 TEST(KernelPlans, FewInputsHaveKernelsOfClusters) {
   const PersistentSequence sequence = {
       .batch_size = 128, .hidden_size = 128, .program = program_with(Cell::kLstm), .inputs = StepInputs::kNarrow};

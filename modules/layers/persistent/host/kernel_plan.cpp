@@ -168,8 +168,10 @@ class ClusterPlans {
   void add(const Way& way) {
     if (way.since > sequence_.kernels) return;
     const bool is_forward = pass_ == PassKind::kForward;
-    const int shared_bytes = shared_bytes_of<T>();
-    if (shared_bytes > kShared - kOtherSharedBytes) return;
+    const int needed_bytes = shared_bytes_of<T>();
+    if (needed_bytes > kShared - kOtherSharedBytes) return;
+    const int counted_bytes =
+        way.sharing == SharingOfSms::kAllowed ? needed_bytes : T::kSharedBytes - kOtherSharedBytes;
     static_assert(T::ForwardSlice::kFragments == T::BackwardSlice::kFragments);
     const std::string kernel = fmt::format("{}{}_kernel", prefix_of_kernel(T::kTeams), direction());
     plans_.push_back({
@@ -180,13 +182,16 @@ class ClusterPlans {
         .num_blocks = T::kBlocks,
         .cluster_size = T::kBlocks,
         .num_threads = sequence_.num_layers * T::kThreads,
-        .shared_bytes = shared_bytes,
-        .counted_shared_bytes =
-            way.sharing == SharingOfSms::kAllowed ? shared_bytes : T::kSharedBytes - kOtherSharedBytes,
+        .shared_bytes = kIsSmall ? counted_bytes : needed_bytes,
+        .counted_shared_bytes = counted_bytes,
         .packed_bytes = size_t{kFragmentBytesPerWarp} * T::kBlocks * T::kWarps * T::ForwardSlice::kFragments,
         .cost = static_cast<double>(way.percent),
     });
   }
+
+  // Blocks of one or two gates take so few registers and so little shared memory that a GPU would put several of them
+  // on one SM, where a step takes up to twice as long. They ask for as much shared memory as keeps others away.
+  static constexpr bool kIsSmall = Cell::kGates <= 2;
 
   template <class T>
   int shared_bytes_of() const {
