@@ -123,13 +123,9 @@ void print_results(const RunAllOutcome& all, const TrainOptions& options, Logger
   const std::vector<RunOutcome>& runs = all.finished;
   if (runs.empty()) return;
   if (runs.size() == 1 && !options.quiet && !all.can_resume) log_remarks(runs.front(), logger);
-  if (options.json) {
-    print_data(comparison_json(compare_all(runs)));
-  } else if (runs.size() == 1) {
-    print_text(summary_line(runs.front()));
-  } else {
-    print_text(comparison_text(compare_all(runs), table_width(), options.verbose ? Detail::kAll : Detail::kAnswer));
-  }
+  if (options.json) return print_data(comparison_json(compare_all(runs)));
+  if (runs.size() == 1) return print_text(summary_line(runs.front()));
+  print_text(comparison_text(compare_all(runs), table_width(), options.verbose ? Detail::kAll : Detail::kAnswer));
 }
 
 // Returns the arguments of the process for one run of a measurement, except the run itself.
