@@ -56,11 +56,7 @@ std::vector<Cell> cells_of(LayerKind kind) {
   return cells;
 }
 
-bool has_option(const LayerInfo& layer, const UsedOption& option) {
-  return std::ranges::any_of(layer.options, [&](const OptionValue& one) {
-    return one.option == option.option && one.number.value_or(option.number) == option.number;
-  });
-}
+bool has_option(const LayerInfo& layer, const UsedOption& option) { return lists(layer.options, option.option); }
 
 // ---- why a layer does not support some work ----
 

@@ -46,27 +46,6 @@ enum class Processor { kCpu, kGpu };
 // has all its optimisations.
 enum class AutoUse { kAlways, kIfNoOther };
 
-// A value of an option, or all of its values.
-struct OptionValue {
-  RecurrentOption option;
-  std::optional<int64_t> number;  // of the value in its enumeration
-
-  OptionValue(RecurrentOption with_any_value) : option(with_any_value) {}
-
-  // value: of an enumeration that only one option has.
-  template <config::NamedEnum Value>
-  OptionValue(Value value) : option(option_with<Value>()), number(static_cast<int64_t>(value)) {}
-
- private:
-  template <class Value>
-  static consteval RecurrentOption option_with() {
-#define RNNLAB_OPTION(enumerator, name, type, usual) \
-  if (std::is_same_v<Value, type>) return RecurrentOption::enumerator;
-#include "layers/option_list.inc"
-    throw "no option has values of this type";
-  }
-};
-
 struct Gpu {
   std::string name;
   kernels::Capability capability;
@@ -92,9 +71,10 @@ struct Refusal {
 
 // Describes a layer by what it supports: it refuses everything else.
 struct LayerInfo {
-  std::string_view description;           // how it computes, for people
-  std::vector<Cell> cells = {};           // that it computes, if it is written for them and has no why_not
-  std::vector<OptionValue> options;       // the values of options that it computes besides the usual ones
+  std::string_view description;  // how it computes, for people
+  std::vector<Cell> cells = {};  // that it computes, if it is written for them and has no why_not
+  // Options of which it computes other values than the usual ones, besides those that change a cell's equations.
+  std::vector<RecurrentOption> options;
   std::vector<Processor> processors;      // on which it runs
   std::string_view other_processor = {};  // the reason why it does not run on the other processor, and an alternative
 
@@ -140,7 +120,7 @@ bool has_cell(LayerKind kind, Cell cell);
 // Returns the cells of the list that the layer computes with the usual values of their options.
 std::vector<Cell> cells_of(LayerKind kind);
 
-// Returns whether the record lists the option with this value.
+// Returns whether the record lists the option.
 bool has_option(const LayerInfo& layer, const UsedOption& option);
 
 // Returns the one reason to give why `kind` does not support the work, with the values and what to do instead. Returns

@@ -99,7 +99,7 @@ std::string forced_lines(const std::vector<std::string>& forced);
 // Returns each text on a line after the prefix.
 std::string lines_of_texts(const std::string& prefix, const std::vector<std::string>& texts);
 
-// ---- conditions that were held equal (comparison_additions.cpp) ----
+// ---- conditions that were held equal (comparison_tables.cpp) ----
 
 // HeldEqual lists each condition of a comparison with its value and states whether all runs share the value, so that a
 // reader can check that the comparison is fair.
@@ -124,7 +124,7 @@ HeldEqual held_equal(const std::vector<RunRecord>& runs);
 
 std::string held_equal_text(const HeldEqual& held);
 
-// ---- matrices of epochs (comparison_additions.cpp) ----
+// ---- matrices of epochs (comparison_tables.cpp) ----
 
 // EpochMatrices arranges the training seconds and the train loss of each epoch and group as matrices, as a speed test
 // prints them at its end: an epoch is a row, a group of runs is a column. A cell combines those runs of the group that

@@ -46,6 +46,7 @@ std::vector<OwnCell> cells_with_kernels() {
   // Without an output gate: the derivative of h is computed from c.
   cells.push_back(
       {"no_output", cell_with({"f", "g"}, {"h", "c"}, "f = sigmoid(f)\nc = f * c + (1 - f) * tanh(g)\nh = tanh(c)")});
+  cells.push_back({"one_apart", cell_with({"n"}, {"h"}, "h = tanh(x.n + 0.5 * h.n)")});
   cells.push_back({"one_bias", cell_with({"n"}, {"h"}, "h = 0.5 * h + 0.5 * tanh(n)", Biases::kOne)});
   // Zeros give 0 / 0, which must not leave the units and sequences that a layer does not have.
   CellText quotient;
@@ -94,6 +95,12 @@ TEST(PersistentOwnCells, MaySpoilOthersWhereZerosDoNotGiveZeros) {
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu})
     EXPECT_FALSE(may_spoil(cell)) << cell_name(cell);
   EXPECT_TRUE(may_spoil(cell_with({"a"}, {"h"}, "h = sigmoid(a)")));
+  CellText of_vector;
+  of_vector.gates = {"a", "b"};
+  of_vector.states = {"h"};
+  of_vector.vectors = {{"p", {}}};
+  of_vector.equations = "h = tanh(a) * where(p > 0, 1 / constant(sigmoid(b)), 1)";
+  EXPECT_TRUE(may_spoil(own_cell(of_vector).value()));
 }
 
 TEST(PersistentOwnCells, HaveABoundThatTheirEquationsShow) {

@@ -38,6 +38,8 @@ TEST(Candidates, LeaveOutPersistentIfItHasFewerDigitsOrLessRange) {
   EXPECT_THAT(candidates(lstm, Precision::kTf32, Processor::kGpu), Contains(LayerKind::kPersistent));
   EXPECT_THAT(candidates(lstm, Precision::kBf16, Processor::kGpu), Contains(LayerKind::kPersistent));
   EXPECT_THAT(candidates(lstm, Precision::kFp32, Processor::kGpu), Not(Contains(LayerKind::kPersistent)));
+  const RecurrentOptions slstm = {.cell = Cell::kSlstm, .hidden_size = 128};
+  EXPECT_THAT(candidates(slstm, Precision::kTf32, Processor::kGpu), Contains(LayerKind::kPersistent));
   const RecurrentOptions relu = {.cell = Cell::kRnnRelu, .hidden_size = 512};
   EXPECT_THAT(candidates(relu, Precision::kTf32, Processor::kGpu), Not(Contains(LayerKind::kPersistent)));
   EXPECT_THAT(candidates(relu, Precision::kBf16, Processor::kGpu), Contains(LayerKind::kPersistent));

@@ -192,7 +192,6 @@ std::vector<std::string> names_of_cells_with(RecurrentOption option) {
 void set_values(UsedOption& used, auto value, auto /*usual*/) { used.value = fmt::format("{}", value); }
 template <config::NamedEnum Value>
 void set_values(UsedOption& used, Value value, Value usual) {
-  used.number = static_cast<int64_t>(value);
   used.value = config::name_of(value);
   used.usual = config::name_of(usual);
 }

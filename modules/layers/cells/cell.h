@@ -89,7 +89,6 @@ struct UsedOption {
   RecurrentOption option;
   std::string_view key;         // "reset_gate"
   std::string_view noun = {};   // what the cells with the option have, "a reset gate"; "" for options of every cell
-  int64_t number = 0;           // of the value, if it is one of an enumeration
   std::string value = {};       // "before"
   std::string_view usual = {};  // "after", if it is one of an enumeration
 };

@@ -36,8 +36,8 @@ void pack_for_forward(const PersistentSpec& spec, const PersistentTrace& trace, 
 void pack_for_backward(const PersistentSpec& spec, const PersistentTrace& trace, const at::Tensor& weight,
                        const at::Tensor& packed);
 
-// Allocates the sums for the gradients of the biases in a backward pass of `num_parts` parts, on the current stream:
-// (parts, rows, sides, G * H).
+// Allocates the sums for the gradients of biases and vectors in a backward pass of `num_parts` parts, on the current
+// stream: (parts, rows, (sides * G + V) * H).
 at::Tensor empty_bias_sums(const PersistentSpec& spec, const PersistentTrace& trace, size_t num_parts);
 
 // Returns whether the layer's kernel can write gates' gradients as float16 with exponents.

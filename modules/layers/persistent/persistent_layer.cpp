@@ -12,8 +12,10 @@
 
 #include "layers/kernel_cache/kernel_cache.h"
 #include "layers/kernel_cache/loaded_programs.h"
+#include "layers/persistent/host/kernel_names.h"
 #include "layers/persistent/host/kernel_plan.h"
 #include "layers/persistent/host/persistent_kernels.h"
+#include "layers/persistent/persistent_program.h"
 #include "layers/persistent/shared/sizes.h"
 
 namespace rnnlab::kernels {
@@ -155,12 +157,13 @@ bool is_of_float32(const PersistentSequence& sequence) {
   const std::string layer = "layer: persistent: hidden_size: " + std::to_string(sequence.hidden_size);
   if (!plans.grids.empty() && plans.clusters.empty())
     throw std::runtime_error(layer + " needs " + std::to_string(fewest_blocks(plans.grids)) +
-                             " multiprocessors at once, and this GPU does not have them; use layer: cudnn");
+                             " multiprocessors at once, and this GPU does not have them; use layer: cudnn or hoisted");
   if (plans.clusters.empty() && is_of_float32(sequence))
-    throw std::runtime_error(layer +
-                             " has no kernels for this GPU in fp32; use precision: tf32 or bf16, or layer: cudnn");
-  if (plans.clusters.empty()) throw std::runtime_error(layer + " has no kernels for this GPU; use layer: cudnn");
-  throw std::runtime_error(layer + ": no cluster of blocks fits on this GPU; use layer: cudnn");
+    throw std::runtime_error(
+        layer + " has no kernels for this GPU in fp32; use precision: tf32 or bf16, or layer: cudnn or hoisted");
+  if (plans.clusters.empty())
+    throw std::runtime_error(layer + " has no kernels for this GPU; use layer: cudnn or hoisted");
+  throw std::runtime_error(layer + ": no cluster of blocks fits on this GPU; use layer: cudnn or hoisted");
 }
 
 // A layer that is alone may take kernels with this number of blocks in a round. On a GPU with fewer multiprocessors
@@ -183,7 +186,7 @@ ChosenPass choose_writing_half(PersistentSequence sequence, PassKind pass, const
   chosen.groups_at_once = groups_of_kernel(chosen.plan, chosen.loaded.kernel, chosen.plan.counted_shared_bytes, gpu);
   if (chosen.groups_at_once == 0)
     throw std::runtime_error("layer: persistent: hidden_size: " + std::to_string(sequence.hidden_size) +
-                             ": no group of blocks that write float16 fits on this GPU; use layer: cudnn");
+                             ": no group of blocks that write float16 fits on this GPU; use layer: cudnn or hoisted");
   return chosen;
 }
 
@@ -296,7 +299,11 @@ bool has_persistent_clusters() {
   return persistent::current_gpu().runs.instructions != persistent::Instructions::kTensorCores;
 }
 
-std::string fingerprint_of_persistent_kernels() { return key_of({{}, persistent::kernel_sources(), {}, {}}); }
+std::string fingerprint_of_persistent_kernels() {
+  std::string cells;
+  for (const PersistentProgram* program : listed_persistent_programs()) cells += persistent::source_of_cell(program);
+  return key_of({cells, persistent::kernel_sources(), {}, {}});
+}
 
 std::optional<std::string> persistent_kernels_refusal() { return kernels_unavailable_reason(); }
 

@@ -91,7 +91,7 @@ std::string persistent_kernels_as();
 // Returns whether the current GPU, or the earlier one that RNNLAB_KERNELS_AS names, has kernels with clusters.
 bool has_persistent_clusters();
 
-// Returns the SHA-256 of the kernels' sources.
+// Returns the SHA-256 of the kernels' sources, with the cells of the list.
 std::string fingerprint_of_persistent_kernels();
 
 // Returns messages to the user about kernels that were compiled since the last call: their number and folder.

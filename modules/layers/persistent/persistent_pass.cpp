@@ -186,7 +186,7 @@ double largest_difference_from_fused(c10::Device device, at::ScalarType type) {
   const c10::AutoGradMode gradients(true);
   const double bound = type == at::kFloat ? 2e-2 : type == at::kHalf ? 5e-2 : 1e-1;  // float32: TF32 is allowed
   double largest = 0;
-  for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kSlstm})
+  for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kLstmPeephole, Cell::kSlstm})
     for (const CheckedSize& size : sizes_to_check(cell, type, device))
       largest = std::max(largest, difference_of_layer(cell, size, type, device) / bound);
   return largest;

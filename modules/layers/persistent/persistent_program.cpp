@@ -65,8 +65,13 @@ bool is_store(const TileInstruction& one) {
          one.action != TileAction::kLoadKept;
 }
 
-// Returns whether a pass that loads nothing but zeros stores nothing but zeros, besides kept values.
-bool keeps_zeros(const std::vector<TileInstruction>& code) {
+double loaded(const TileInstruction& one, double of_vectors) {
+  const bool is_vector = one.action == TileAction::kCompute && one.operation == Operation::kVector;
+  return is_vector ? of_vectors : one.number;
+}
+
+// Returns whether a pass that loads nothing but zeros, besides vectors, stores nothing but zeros, besides kept values.
+bool keeps_zeros(const std::vector<TileInstruction>& code, double of_vectors) {
   std::array<double, kernels::kMostTiles> tiles = {};
   for (const TileInstruction& one : code) {
     if (is_store(one)) {
@@ -74,9 +79,17 @@ bool keeps_zeros(const std::vector<TileInstruction>& code) {
       continue;
     }
     const bool is_function = one.action == TileAction::kCompute && info_of(one.operation).num_arguments > 0;
-    tiles[one.target] = is_function ? compute(one.operation, tiles[one.a], tiles[one.b], tiles[one.c]) : one.number;
+    tiles[one.target] =
+        is_function ? compute(one.operation, tiles[one.a], tiles[one.b], tiles[one.c]) : loaded(one, of_vectors);
   }
   return true;
+}
+
+// A unit that does not exist has vectors of 0. Those of a sequence that does not exist are its unit's, and nothing
+// reads its forward pass.
+bool may_spoil_others(const StepCode& code) {
+  return !keeps_zeros(code.forward, 0) ||
+         std::ranges::any_of(std::array{0.0, 1.0, -1.0}, [&](double one) { return !keeps_zeros(code.backward, one); });
 }
 
 bool is_slstm(const CellProgram& program) { return program.hash == program_of(Cell::kSlstm).hash; }
@@ -105,7 +118,7 @@ const kernels::PersistentProgram* persistent_program_of(const StepCode& code) {
                      .num_gates = static_cast<int>(code.columns.input),
                      .has_two_sides = code.has_sides_apart,
                      .reads = hidden_states_read(code),
-                     .may_spoil_others = !keeps_zeros(code.forward) || !keeps_zeros(code.backward)};
+                     .may_spoil_others = may_spoil_others(code)};
   return &found->second;
 }
 

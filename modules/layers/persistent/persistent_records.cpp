@@ -44,21 +44,27 @@ Refusal refusal_of_every_gpu(const RecurrentOptions& options) {
       Refusal::Advice::kOtherLayers};
 }
 
+// The fastest layer besides that has the cell in every size.
+std::string_view other_layer(const RecurrentOptions& options) {
+  return config::name_of(has_cell(LayerKind::kCudnn, options.cell) ? LayerKind::kCudnn : LayerKind::kHoisted);
+}
+
 // Before compute capability 9.0, layers that one block does not hold have kernels over the whole GPU, but not in fp32.
 // Layers of more than 1024 units need exactly 9.0.
-std::optional<Refusal> refusal_of_gpu(int64_t hidden_size, bool is_fp32, const Gpu& gpu) {
+std::optional<Refusal> refusal_of_gpu(const RecurrentOptions& options, bool is_fp32, const Gpu& gpu) {
+  const int64_t hidden_size = options.hidden_size / options.heads;
   const bool has_wgmma = gpu.capability.major == kFirstWithClusters.major;
   if (has_wgmma || hidden_size <= kernels::kLargestOfBlocks) return std::nullopt;
   const std::string size = fmt::format("does not support hidden_size: {} on {} (compute capability {})", hidden_size,
                                        gpu.name, text_of(gpu.capability));
   if (gpu.capability < kFirstWithClusters && is_fp32)
     return Refusal{fmt::format("{} in fp32: its kernels for more than {} units in fp32 need compute capability 9.0 or "
-                               "later; use precision: tf32 or bf16, or layer: cudnn",
-                               size, kernels::kLargestOfBlocks),
+                               "later; use precision: tf32 or bf16, or layer: {}",
+                               size, kernels::kLargestOfBlocks, other_layer(options)),
                    {"layer", "model.hidden_size", "precision"}};
   if (hidden_size <= kernels::kLargestOfGridsByMma) return std::nullopt;
-  return Refusal{fmt::format("{}: its kernels for more than {} units need compute capability 9.0; use layer: cudnn",
-                             size, kernels::kLargestOfGridsByMma),
+  return Refusal{fmt::format("{}: its kernels for more than {} units need compute capability 9.0; use layer: {}", size,
+                             kernels::kLargestOfGridsByMma, other_layer(options)),
                  {"layer", "model.hidden_size"}};
 }
 
@@ -85,19 +91,21 @@ std::optional<Refusal> size_limit_of(const RecurrentOptions& options, const Laye
     return refusal_of_every_gpu(options);
   const bool is_fp32 = work.precision == Precision::kFp32;
   if (is_fp32 && !kernels::has_persistent_layer(size, kernels::Operands::kFloat32, form_of(options)))
-    return Refusal{"supports at most 1024 units in fp32; use precision: tf32 or bf16, or layer: cudnn",
+    return Refusal{fmt::format("supports at most 1024 units in fp32; use precision: tf32 or bf16, or layer: {}",
+                               other_layer(options)),
                    {"layer", "precision", "model.hidden_size"}};
-  return work.gpu ? refusal_of_gpu(size, is_fp32, *work.gpu) : std::nullopt;
+  return work.gpu ? refusal_of_gpu(options, is_fp32, *work.gpu) : std::nullopt;
 }
 
 // In fp32 the kernels compute small factors with fewer digits; in tf32, hidden states without a bound, such as those of
-// rnn_relu, may overflow float16.
+// rnn_relu, may overflow float16. Those of sLSTM are means of numbers between -1 and 1, which their equations do not
+// show.
 bool persistent_is_less_precise(const RecurrentOptions& options, Precision precision) {
   switch (precision) {
     case Precision::kFp32:
       return true;
     case Precision::kTf32:
-      return !stays_within_one(program_of(options));
+      return options.cell != Cell::kSlstm && !stays_within_one(program_of(options));
     case Precision::kBf16:
     case Precision::kFp16:
       return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements `layer: persistent` for the cells of libraries: one kernel for many steps of a layer, of a pair of
+// Implements `layer: persistent` for every cell but sLSTM: one kernel for many steps of a layer, of a pair of
 // layers or of a part of a layer's steps (persistent_pass.h). Weights and results are those of every other layer.
 // Second derivatives are not supported. slstm_layer.h is for cell: slstm.
 #pragma once

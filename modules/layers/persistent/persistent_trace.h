@@ -40,12 +40,12 @@ struct PersistentTrace : LayerTrace {
 };
 
 struct PersistentGradients : LayerGradients {
-  // `sides` is (T, B, columns * H); its columns contain both sides, with a GRU's recurrent side first and its candidate
-  // before the other gates. `bias_sums` are the sums for the gradients of biases and vectors if they are needed,
-  // (parts, rows, (sides * G + V) * H) float32. `largest` contains the bits of the largest magnitude on both sides, (1)
-  // int32. If `exponents` are defined, `sides` is float16 (PersistentBackward::exponents in shared/passes.h), and
-  // `largest_exponents` are those of the pass's parts, (parts) int32. `later_exponent` is that of the part that is read
-  // later, if there is one.
+  // `sides` is (T, B, columns * H); its columns contain both sides, with the recurrent side first, in which a gate
+  // whose sides are apart is before the other gates. `bias_sums` are the sums for the gradients of biases and vectors
+  // if they are needed, (parts, rows, (sides * G + V) * H) float32. `largest` contains the bits of the largest
+  // magnitude on both sides, (1) int32. If `exponents` are defined, `sides` is float16 (PersistentBackward::exponents
+  // in shared/passes.h), and `largest_exponents` are those of the pass's parts, (parts) int32. `later_exponent` is that
+  // of the part that is read later, if there is one.
   at::Tensor sides, bias_sums, largest, exponents, largest_exponents, later_exponent;
 };
 

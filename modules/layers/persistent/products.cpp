@@ -274,8 +274,9 @@ void GateProducts::multiply_input_weights(WeightGradients& weights) const {
 void GateProducts::multiply_recurrent_weights(WeightGradients& weights) const {
   const int64_t hidden_size = trace_.hidden_size(), num_rows = weights.weight_hh.size(0);
   if (!spec_.has_two_sides()) return multiply_recurrent_side(0, weights.weight_hh);
-  // The candidate's gate is the first of the gradients, and the last of the weights.
-  multiply_recurrent_side(hidden_size, weights.weight_hh.narrow(0, 0, num_rows - hidden_size));
+  // The gate with two sides is the first of the gradients, and the last of the weights.
+  if (num_rows > hidden_size)
+    multiply_recurrent_side(hidden_size, weights.weight_hh.narrow(0, 0, num_rows - hidden_size));
   multiply_recurrent_side(0, weights.weight_hh.narrow(0, num_rows - hidden_size, hidden_size));
 }
 

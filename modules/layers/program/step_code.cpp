@@ -203,7 +203,8 @@ std::map<NodeId, TileInstruction> loaded_values(const CellProgram& program, cons
   // reading h. The products of a gate are gone by then.
   std::erase_if(loads, [&](const auto& load) {
     const Node& node = reverse.graph[load.first];
-    const bool is_of_other_state = info_of(node.operation).num_arguments == 1 && loads.contains(node.arguments[0]);
+    const bool is_of_other_state = node.operation != Operation::kHiddenProduct &&
+                                   info_of(node.operation).num_arguments == 1 && loads.contains(node.arguments[0]);
     return node.operation == Operation::kNumber || node.operation == Operation::kState || is_of_other_state;
   });
   for (size_t i = 0; i < reverse.kept.size(); ++i)
@@ -290,9 +291,11 @@ const StepCode* find_code(const CellProgram& program) {
   static std::mutex mutex;
   static std::map<std::string, std::unique_ptr<const StepCode>> known;
   const std::lock_guard lock(mutex);
-  const auto [found, is_new] = known.try_emplace(program.hash);
-  if (is_new)
-    if (auto code = compile(program)) found->second = std::make_unique<const StepCode>(*std::move(code));
+  auto found = known.find(program.hash);
+  if (found == known.end()) {
+    auto code = compile(program);
+    found = known.emplace(program.hash, code ? std::make_unique<const StepCode>(*std::move(code)) : nullptr).first;
+  }
   return found->second.get();
 }
 

@@ -83,7 +83,6 @@ enum class NextStep { kExists, kMissing };  // whether `from_next_step` counts
 // What a pass over a stack of layers of one direction computes.
 struct PassSpec {
   Cell cell = Cell::kLstm;
-  Activation activation = Activation::kTanh;
   Direction direction = Direction::kForward;
   at::ScalarType type = at::kFloat;            // of the sequence and the hidden states
   at::ScalarType parameter_type = at::kFloat;  // of the parameters' gradients; products have the type of the sequence

@@ -122,10 +122,10 @@ RecurrentResult UnrolledLayer::run_loop(const Loop& loop, const at::Tensor& sequ
                                         const SequenceEnds& lengths) {
   UnrolledInput input = input_of(loop, sequence.scalar_type(), sequence, initial, direction_weights);
   input.masks = dropout_masks(loop.num_layers, sequence);
-  const UnrolledSpec spec = {{options().cell, options().activation, loop.order, sequence.scalar_type(),
-                              input.layers.front().weight_ih.scalar_type(), &code()},
-                             variant_,
-                             compiled_};
+  const UnrolledSpec spec = {
+      {options().cell, loop.order, sequence.scalar_type(), input.layers.front().weight_ih.scalar_type(), &code()},
+      variant_,
+      compiled_};
   const UnrolledResult result = run_unrolled(spec, input);
   RecurrentState final = {last_states(result.hidden, lengths, loop.order)};
   if (!result.cell.empty())

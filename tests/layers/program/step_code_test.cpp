@@ -328,6 +328,16 @@ TEST(StepCode, ComputesStatesThatAreGatesOrOtherStates) {
   }
 }
 
+// h = tanh(c) is computed from c in the backward pass, but a product of c is not.
+TEST(StepCode, ReadsAHiddenStateThatAnotherStateDetermines) {
+  for (const char* equations :
+       {"c = tanh(a + b)\nh = tanh(c)\nd = d + h * h", "c = tanh(a)\nh = h.b(c)\nd = d + h * h"}) {
+    const CellProgram program = program_of({.gates = {"a", "b"}, .states = {"h", "c", "d"}, .equations = equations});
+    ASSERT_EQ(why_no_step_code(program), "") << equations;
+    expect_evaluation<double>(program, 20, 1, 1e-12, equations);
+  }
+}
+
 TEST(StepCode, SaysWhichProgramsItDoesNotRun) {
   const auto reason = [](const char* equations) {
     return why_no_step_code(program_of({.gates = {"f"}, .states = {"h"}, .equations = equations}));

@@ -17,7 +17,6 @@ class BlockBackward {
   __device__ BlockBackward(const PersistentBackward& work, uint4* shared, float* unscales)
       : work_(work),
         sequence_(work.sequence),
-        cell_(work.sequence),
         owner_(work.sequence),
         rows_(work.sequence, opposite(work.sequence.order)),
         place_(rows_.first + owner_.place()),

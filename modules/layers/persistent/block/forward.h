@@ -15,7 +15,6 @@ class BlockForward {
   __device__ BlockForward(const PersistentForward& work, uint4* shared)
       : work_(work),
         sequence_(work.sequence),
-        cell_(work.sequence),
         owner_(work.sequence),
         rows_(work.sequence, work.sequence.order),
         place_(rows_.first + owner_.place()),

@@ -21,7 +21,6 @@ class BackwardBlock {
                            int thread, int barrier)
       : work_(work),
         sequence_(work.sequence),
-        cell_(work.sequence),
         owner_(work.sequence, static_cast<int>(block_rank()), thread),
         rows_(work.sequence, opposite(work.sequence.order)),
         place_(rows_.first + owner_.place()),

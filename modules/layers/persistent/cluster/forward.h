@@ -18,7 +18,6 @@ class ForwardBlock {
   __device__ ForwardBlock(const PersistentForward& work, uint4* hidden, uint4* weights, int thread)
       : work_(work),
         sequence_(work.sequence),
-        cell_(work.sequence),
         owner_(work.sequence, static_cast<int>(block_rank()), thread),
         rows_(work.sequence, work.sequence.order),
         place_(rows_.first + owner_.place()),

@@ -22,7 +22,6 @@ class GridBackwardBlock {
   __device__ GridBackwardBlock(const PersistentBackward& work, int first_group, uint4* shared, uint64_t* barriers,
                                uint32_t* maxima)
       : work_(work),
-        cell_(work.sequence),
         owner_(work.sequence, first_group),
         tensors_(work, owner_),
         num_steps_(static_cast<int>(work.sequence.num_steps)),

@@ -18,7 +18,6 @@ class GridForwardBlock {
   __device__ GridForwardBlock(const PersistentForward& work, int first_group, uint4* shared)
       : work_(work),
         sequence_(work.sequence),
-        cell_(work.sequence),
         owner_(work.sequence, first_group),
         rows_(work.sequence, work.sequence.order),
         place_(rows_.first + owner_.place()),

@@ -190,7 +190,8 @@ class ClusterPlans {
   }
 
   // Blocks of one or two gates take so few registers and so little shared memory that a GPU would put several of them
-  // on one SM, where a step takes up to twice as long. They ask for as much shared memory as keeps others away.
+  // on one SM, where a step takes up to twice as long. Where each needs an SM of its own, they ask for as much shared
+  // memory as keeps others away.
   static constexpr bool kIsSmall = Cell::kGates <= 2;
 
   template <class T>

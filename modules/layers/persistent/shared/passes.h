@@ -108,14 +108,14 @@ struct PersistentForward {
   bool begins_with_zeros = false;
 };
 
-// gate_gradients: of the candidate of a GRU, W x + b and R h + b have different gradients; of its other gates, and of
-// all gates of other cells, they have the same. So a row has 4 * H columns for a GRU: the candidate of R h + b, reset,
-// update, the candidate of W x + b. The first three are the gates of R h + b, the last three those of W x + b. For
-// other cells a row has G * H columns.
+// gate_gradients: W x + b and R h + b of a gate have the same gradient, except of the last gate of a cell that
+// has_two_sides, such as a GRU's candidate. A row then has (G + 1) * H columns: the last gate of R h + b, the other
+// gates, the last gate of W x + b. The first G are the gates of R h + b, and the last G those of W x + b. For other
+// cells a row has G * H columns.
 //
-// The sum over the rows of `bias_sums` is the gradient of the biases, and then of the vectors. A GRU has two sides of
-// G * H, b_ih and b_hh; other cells have one, which is the gradient of either. `largest` becomes the bits of the
-// largest magnitude on both sides, in the classes of float32.
+// The sum over the rows of `bias_sums` is the gradient of the biases, and then of the vectors. A cell that
+// has_two_sides has two sides of G * H, b_ih and b_hh; other cells have one, which is the gradient of either. `largest`
+// becomes the bits of the largest magnitude on both sides, in the classes of float32.
 struct PersistentBackward {
   PersistentSequence sequence;
   const void* weights = nullptr;          // from pack_backward_weights

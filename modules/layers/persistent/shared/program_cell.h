@@ -111,8 +111,6 @@ struct ProgramCell {
   // none.
   using State = float;
 
-  __device__ explicit ProgramCell(const PersistentSequence&) {}
-
   // Returns the hidden state. sums: the gates before activation. state: carried from step to step. kept: out, what the
   // backward pass needs.
   template <class Functions>

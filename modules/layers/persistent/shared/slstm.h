@@ -24,8 +24,6 @@ struct Slstm : SlstmSizes {
     float cell, normalizer, stabilizer;
   };
 
-  __device__ explicit Slstm(const PersistentSequence&) {}
-
   template <class Functions>
   __device__ float forward(const float (&sums)[kGates], float, const UnitVectors<Slstm>&, State& state,
                            float (&kept)[kKept]) const {
