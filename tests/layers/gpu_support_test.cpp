@@ -65,13 +65,6 @@ TEST(Refusal, OfPersistentNamesASizeThatOnlyOtherGpusHaveKernelsFor) {
   EXPECT_EQ(reason(LayerKind::kCudnn, 1280, b200), std::nullopt);
 }
 
-// Replaces what differs between builds.
-std::string of_any_build(std::string text) {
-  const std::string code = kernels::described(kernels::own_code());
-  const size_t place = text.find(code);
-  return place == std::string::npos ? text : text.replace(place, code.size(), "WHAT IT HAS");
-}
-
 TEST(Refusal, OfLayersMadeOfOwnKernelsSaysHowToGetCodeForTheGpu) {
   for (const LayerKind kind : {LayerKind::kFusedPointwise, LayerKind::kPretransposed, LayerKind::kHoisted,
                                LayerKind::kWavefront, LayerKind::kDiagonal}) {

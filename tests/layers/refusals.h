@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "layers/device/gpu_support.h"
+#include "layers/kernels/own_code.h"
 
 namespace rnnlab {
 
@@ -26,6 +27,13 @@ inline std::optional<std::string> refusal_of(LayerKind kind, Processor processor
 
 inline std::optional<std::string> refusal_of(LayerKind kind, const Gpu& gpu) {
   return refusal_of(kind, LayerWork{.gpu = gpu});
+}
+
+// Replaces the GPUs that this build has code for, which differ between builds.
+inline std::string of_any_build(std::string text) {
+  const std::string code = kernels::described(kernels::own_code());
+  const size_t place = text.find(code);
+  return place == std::string::npos ? text : text.replace(place, code.size(), "WHAT IT HAS");
 }
 
 // Returns the message of the user's error that an action throws; "" if it throws none.
