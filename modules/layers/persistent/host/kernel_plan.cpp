@@ -486,17 +486,12 @@ int num_gates(const PersistentSequence& sequence) {
 }
 
 PassPlans plans_of_gates(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu) {
-  switch (num_gates(sequence)) {
-    case 1:
-      return plans_of_cell<ProgramSizes<1>>(sequence, pass, gpu);
-    case 2:
-      return plans_of_cell<ProgramSizes<2>>(sequence, pass, gpu);
-    case 3:
-      return plans_of_cell<ProgramSizes<3>>(sequence, pass, gpu);
-    case 4:
-      return plans_of_cell<ProgramSizes<4>>(sequence, pass, gpu);
-  }
-  throw std::invalid_argument("persistent kernels do not support this number of gates");
+  constexpr std::array kPlansByGates = {plans_of_cell<ProgramSizes<1>>, plans_of_cell<ProgramSizes<2>>,
+                                        plans_of_cell<ProgramSizes<3>>, plans_of_cell<ProgramSizes<4>>};
+  const auto index = static_cast<size_t>(num_gates(sequence)) - 1;
+  if (index >= kPlansByGates.size())
+    throw std::invalid_argument("persistent kernels do not support this number of gates");
+  return kPlansByGates.at(index)(sequence, pass, gpu);
 }
 
 // Calls use(sequence) with one sequence of each hidden size and batch size by which plans differ.
