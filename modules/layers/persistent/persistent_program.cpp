@@ -60,11 +60,6 @@ HiddenStatesRead hidden_states_read(const StepCode& code) {
   return loads_state(code.backward, 0) ? HiddenStatesRead::kBoth : HiddenStatesRead::kAfter;
 }
 
-bool is_store(const TileInstruction& one) {
-  return one.action != TileAction::kCompute && one.action != TileAction::kLoadStateAfter &&
-         one.action != TileAction::kLoadKept;
-}
-
 double loaded(const TileInstruction& one, double of_vectors) {
   const bool is_vector = one.action == TileAction::kCompute && one.operation == Operation::kVector;
   return is_vector ? of_vectors : one.number;

@@ -27,11 +27,6 @@ bool is_leaf(const TileInstruction& at) {
          (at.action == TileAction::kCompute && at.operation != kNumber && info_of(at.operation).num_arguments == 0);
 }
 
-bool is_store(const TileInstruction& at) {
-  return at.action != TileAction::kCompute && at.action != TileAction::kLoadStateAfter &&
-         at.action != TileAction::kLoadKept;
-}
-
 // Prints the instructions of one pass. A tile is a new constant each time that it is written. All loads come first and
 // all stores last, because a compiler, which does not know that they never overlap, would keep a load after a store.
 class PassPrinter {
@@ -139,6 +134,11 @@ std::string printed_pass(std::string_view name, const std::vector<TileInstructio
 }
 
 }  // namespace
+
+bool is_store(const TileInstruction& at) {
+  return at.action != TileAction::kCompute && at.action != TileAction::kLoadStateAfter &&
+         at.action != TileAction::kLoadKept;
+}
 
 std::string printed_step(const StepInstructions& code, std::string_view name) {
   const kernels::StepColumns& columns = code.columns;

@@ -19,6 +19,9 @@ struct StepInstructions {
   bool has_sides_apart = false;  // the gradients of both sides of a gate may differ
 };
 
+// Returns whether an instruction stores a tile instead of setting one.
+bool is_store(const kernels::TileInstruction& instruction);
+
 // Returns a struct with kColumns, kHasSidesApart, and a function for each pass, such as forward(units), for the Units
 // of kernels/step_units.h. It contains no names of the equations, and its numbers do not depend on the locale.
 std::string printed_step(const StepInstructions& code, std::string_view name);
