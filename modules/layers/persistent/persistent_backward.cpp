@@ -6,7 +6,7 @@
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAGuard.h>
 
-#include <array>
+#include <vector>
 
 #include "layers/persistent/layer_parts.h"
 #include "layers/persistent/persistent_launch.h"
@@ -268,9 +268,7 @@ class PersistentBackwardPass {
   // These functions queue the work of a layer's gradients on the current stream, and then tell the sink.
   void sum_biases(size_t layer) {
     products_[layer].sum_biases(weights_[layer]);
-    announce(layer, &DirectionWeights::bias_ih);
-    if (spec_.code->columns.has_hidden_bias) announce(layer, &DirectionWeights::bias_hh);
-    if (spec_.code->columns.vectors > 0) announce(layer, &DirectionWeights::vectors);
+    announce(layer, &DirectionWeights::bias_ih, &DirectionWeights::bias_hh, &DirectionWeights::vectors);
   }
   void multiply_recurrent_weights(size_t layer) {
     products_[layer].multiply_recurrent_weights(weights_[layer]);
@@ -282,10 +280,12 @@ class PersistentBackwardPass {
   }
   void announce_input_weights(size_t layer) const { announce(layer, &DirectionWeights::weight_ih); }
 
+  // Those of the parameters that the cell has.
   template <class... Member>
   void announce(size_t layer, Member... members) const {
     if (spec_.gradient_sink == nullptr) return;
-    const std::array<at::Tensor, sizeof...(members)> written = {spec_.parameters[layer].*members...};
+    std::vector<at::Tensor> written = {spec_.parameters[layer].*members...};
+    std::erase_if(written, [](const at::Tensor& parameter) { return !parameter.defined(); });
     spec_.gradient_sink->on_written(written);
   }
 
