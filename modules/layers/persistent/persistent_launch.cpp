@@ -11,7 +11,6 @@
 #include "layers/device/run_kernels.h"
 #include "layers/persistent/host/kernel_plan.h"
 #include "layers/persistent/layer_parts.h"
-#include "layers/persistent/persistent_program.h"
 
 namespace rnnlab {
 namespace {
@@ -62,7 +61,7 @@ PersistentSequence sequence_of(const PersistentSpec& spec, const PersistentTrace
           .hidden_size = trace.hidden_size(),
           .type = element_type(trace.gates.scalar_type()),
           .order = goes_up ? kernels::ReadingOrder::kForward : kernels::ReadingOrder::kReverse,
-          .program = persistent_program_of(*spec.code),
+          .program = spec.program,
           .operands = spec.operands,
           .kernels = spec.kernels,
           .is_alone = spec.num_layers == 1,

@@ -8,6 +8,7 @@
 #include "layers/cuda_functions.h"
 #include "layers/device/gpu_support.h"
 #include "layers/device/number_types.h"
+#include "layers/persistent/persistent_program.h"
 #include "layers/unrolled/stack_function.h"
 
 namespace rnnlab {
@@ -103,7 +104,8 @@ RecurrentResult PersistentStack::run_pass(const Loop& loop, const at::Tensor& ro
   UnrolledInput input = input_of(loop, type, rows, initial, parameters_of);
   for (at::Tensor* state : {&input.hidden, &input.cell})
     if (!state->defined()) *state = at::empty({0}, rows.options().requires_grad(false));
-  PersistentSpec spec = {{options().cell, loop.order, type, weights().front().scalar_type(), &code()}};
+  PersistentSpec spec = {{options().cell, loop.order, type, weights().front().scalar_type(), &code()},
+                         persistent_program_of(code())};
   const kernels::StepColumns& columns = code().columns;
   RNNLAB_INVARIANT(columns.kept - columns.input <= 1, "kernels keep at most one value beside the gates");
   spec.kernels = options().persistent_form;

@@ -50,6 +50,7 @@ struct PersistentGradients : LayerGradients {
 };
 
 struct PersistentSpec : PassSpec {
+  const kernels::PersistentProgram* program = nullptr;  // of the cell, as kernels know it
   kernels::PersistentKernels kernels = kernels::PersistentKernels::kAll;
   int64_t num_layers = 1;                                 // of the pass
   double dropout = 0;                                     // between layers; the pass draws its own masks
