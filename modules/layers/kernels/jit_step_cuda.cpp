@@ -59,7 +59,7 @@ KernelProgram program_of(const char* text, std::string_view header, const std::s
 
 // Returns the kernels of the work's program for the current GPU, which `make` returns for its architecture. They are
 // found by the address of the program's text, because it lives forever, so that a step costs no comparison of texts.
-// Each type of work has its own kernels.
+// The map belongs to one type of work, because steps and scans of the same program are different kernels.
 template <class Work, class Make>
 const std::vector<cudaKernel_t>& kernels_for(const Work& work, const Make& make) {
   using Key = std::tuple<const char*, ElementType, int>;

@@ -8,6 +8,7 @@
 
 #include "layers/kernels/program_step.h"
 #include "layers/kernels/step_math.h"
+#include "layers/kernels/thread_lanes.h"
 #include "layers/persistent/shared/numbers.h"
 #include "layers/persistent/shared/passes.h"
 #include "layers/persistent/shared/sizes.h"
@@ -15,19 +16,11 @@
 
 namespace rnnlab::kernels::persistent {
 
-// The functions that step_math.h asks for; a vector is one number.
+// The functions of the equations, with the sigmoid and the tanh of a class of numbers.
 template <class Functions>
-struct UnitLanes {
-  using Vector = float;
-
-  __device__ static float number(double value) { return static_cast<float>(value); }
-  __device__ static float infinity() { return -minus_infinity(); }
+struct UnitLanes : ThreadLanes<float> {
   __device__ static float sigmoid(float x) { return Functions::sigmoid(x); }
   __device__ static float tanh(float x) { return Functions::tanh(x); }
-  __device__ static float exp(float x) { return expf(x); }
-  __device__ static float log(float x) { return logf(x); }
-  __device__ static float log1p(float x) { return log1pf(x); }
-  __device__ static float select(bool condition, float yes, float no) { return condition ? yes : no; }
 };
 
 // What a program's forward pass reads and writes (step_units.h) for one unit of one sequence.
