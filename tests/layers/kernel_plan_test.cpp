@@ -34,7 +34,7 @@ Gpu gpu_of(int major, int minor = 0) { return {.major = major, .minor = minor, .
 std::vector<KernelPlan> listed_plans(const GpuClass& gpu) {
   std::vector<KernelPlan> all;
   for (const PersistentProgram* program : listed_persistent_programs())
-    for (KernelPlan& plan : all_plans(gpu, program)) all.push_back(std::move(plan));
+    for (KernelPlan& plan : all_plans(gpu, *program)) all.push_back(std::move(plan));
   return all;
 }
 

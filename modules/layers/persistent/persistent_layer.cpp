@@ -301,7 +301,7 @@ bool has_persistent_clusters() {
 
 std::string fingerprint_of_persistent_kernels() {
   std::string cells;
-  for (const PersistentProgram* program : listed_persistent_programs()) cells += persistent::source_of_cell(program);
+  for (const PersistentProgram* program : listed_persistent_programs()) cells += persistent::source_of_cell(*program);
   return key_of({cells, persistent::kernel_sources(), {}, {}});
 }
 

@@ -122,7 +122,7 @@ std::vector<const kernels::PersistentProgram*> listed_persistent_programs() {
   for (const Cell cell : all_cells()) {
     const CellProgram& program = program_of(cell);
     if (!why_no_persistent_program(program).empty()) continue;
-    all.push_back(is_slstm(program) ? nullptr : persistent_program_of(step_code_of(program)));
+    all.push_back(is_slstm(program) ? &kernels::kSlstmProgram : persistent_program_of(step_code_of(program)));
   }
   return all;
 }

@@ -17,7 +17,7 @@ std::string why_no_persistent_program(const CellProgram& program);
 // Returns the description of a program that has kernels, by its code. It lives forever.
 const kernels::PersistentProgram* persistent_program_of(const StepCode& code);
 
-// Returns the descriptions for the cells of the list that have kernels, with a null pointer for sLSTM.
+// Returns the descriptions for the cells of the list that have kernels.
 std::vector<const kernels::PersistentProgram*> listed_persistent_programs();
 
 }  // namespace rnnlab

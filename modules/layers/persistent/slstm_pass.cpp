@@ -25,6 +25,7 @@ kernels::PersistentSequence sequence_of(const SlstmTrace& trace) {
           .num_heads = trace.num_heads,
           .type = element_type(trace.gates.scalar_type()),
           .order = goes_up ? kernels::ReadingOrder::kForward : kernels::ReadingOrder::kReverse,
+          .program = &kernels::kSlstmProgram,
           .operands = is_float32 ? kernels::Operands::kFloat32 : kernels::Operands::kTf32,
           .kernels = kernels::PersistentKernels::kBlocks};
 }

@@ -34,7 +34,7 @@ Gpu gpu_of(std::string_view text) {
 std::vector<KernelProgram> programs_for(const Gpu& gpu) {
   std::vector<KernelProgram> programs = {occupancy_probe(architecture_for(gpu, Instructions::kTensorCores))};
   for (const PersistentProgram* program : listed_persistent_programs())
-    for (const KernelPlan& plan : all_plans(gpu.runs, program))
+    for (const KernelPlan& plan : all_plans(gpu.runs, *program))
       programs.push_back(program_of(plan, architecture_for(gpu, plan.instructions)));
   return programs;
 }

@@ -25,12 +25,12 @@ std::string source_including(const char* header) {
   return including(header) + "using namespace rnnlab::kernels::persistent;\n";
 }
 
-std::string source_of_cell(const PersistentProgram* program) {
-  if (program == nullptr) return including("shared/slstm.h");
+std::string source_of_cell(const PersistentProgram& program) {
+  if (program.has_heads) return including("shared/slstm.h");
   const std::string cell = fmt::format(
       "using Equations = ProgramCell<rnnlab::kernels::JitProgram, rnnlab::kernels::HiddenStatesRead::{}, {}>;\n",
-      name_of(program->reads), program->may_spoil_others);
-  return fmt::format("{}namespace rnnlab::kernels {{\n{}}}\n{}", including("shared/program_cell.h"), program->text,
+      name_of(program.reads), program.may_spoil_others);
+  return fmt::format("{}namespace rnnlab::kernels {{\n{}}}\n{}", including("shared/program_cell.h"), program.text,
                      cell);
 }
 

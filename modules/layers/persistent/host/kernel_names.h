@@ -35,7 +35,7 @@ std::string instance_of(const std::string& kernel, const std::string& tiles, Ste
 // names need no namespace in it.
 std::string source_including(const char* header);
 
-// Returns the source of the cell that the names of kernels contain. A null program is sLSTM's.
-std::string source_of_cell(const PersistentProgram* program);
+// Returns the source of the cell that the names of kernels contain.
+std::string source_of_cell(const PersistentProgram& program);
 
 }  // namespace rnnlab::kernels::persistent

@@ -481,14 +481,10 @@ PassPlans plans_of_cell(const PersistentSequence& sequence, PassKind pass, const
   throw std::invalid_argument("persistent kernels do not support float64");
 }
 
-int num_gates(const PersistentSequence& sequence) {
-  return sequence.program == nullptr ? SlstmSizes::kGates : sequence.program->num_gates;
-}
-
 PassPlans plans_of_gates(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu) {
   constexpr std::array kPlansByGates = {plans_of_cell<ProgramSizes<1>>, plans_of_cell<ProgramSizes<2>>,
                                         plans_of_cell<ProgramSizes<3>>, plans_of_cell<ProgramSizes<4>>};
-  const auto index = static_cast<size_t>(num_gates(sequence)) - 1;
+  const auto index = static_cast<size_t>(sequence.program->num_gates) - 1;
   if (index >= kPlansByGates.size())
     throw std::invalid_argument("persistent kernels do not support this number of gates");
   return kPlansByGates.at(index)(sequence, pass, gpu);
@@ -496,7 +492,7 @@ PassPlans plans_of_gates(const PersistentSequence& sequence, PassKind pass, cons
 
 // Calls use(sequence) with one sequence of each hidden size and batch size by which plans differ.
 template <class Use>
-void for_each_sequence(const PersistentProgram* program, StepInputs inputs, const Use& use) {
+void for_each_sequence(const PersistentProgram& program, StepInputs inputs, const Use& use) {
   constexpr std::array kTypes = {ElementType::kFloat32, ElementType::kFloat16, ElementType::kBfloat16};
   constexpr std::array<int64_t, 4> kBatches = {16, 128, 256, 512};
   for (const ElementType type : kTypes)
@@ -507,7 +503,7 @@ void for_each_sequence(const PersistentProgram* program, StepInputs inputs, cons
             use(PersistentSequence{.batch_size = batch_size,
                                    .hidden_size = hidden_size,
                                    .type = type,
-                                   .program = program,
+                                   .program = &program,
                                    .operands = operands,
                                    .inputs = inputs,
                                    .is_alone = is_alone,
@@ -516,7 +512,7 @@ void for_each_sequence(const PersistentProgram* program, StepInputs inputs, cons
 
 }  // namespace
 
-std::vector<KernelPlan> all_plans(const GpuClass& gpu, const PersistentProgram* program) {
+std::vector<KernelPlan> all_plans(const GpuClass& gpu, const PersistentProgram& program) {
   std::vector<KernelPlan> all;
   std::set<std::string> seen;
   for (const StepInputs inputs : {StepInputs::kProducts, StepInputs::kRowsOfTable, StepInputs::kNarrow})
@@ -541,8 +537,9 @@ std::vector<KernelPlan> all_plans(const GpuClass& gpu, const PersistentProgram* 
 // pair hands the last gate's other side down in the place of an odd gate.
 bool has_pair(const PersistentSequence& sequence, const GpuClass& gpu) {
   if (gpu.instructions == Instructions::kTensorCores || sequence.kernels != PersistentKernels::kAll) return false;
-  if (sequence.program == nullptr || num_gates(sequence) < 3) return false;
-  if (sequence.program->has_two_sides && num_gates(sequence) % 2 == 0) return false;
+  const PersistentProgram& program = *sequence.program;
+  if (program.has_heads || program.num_gates < 3) return false;
+  if (program.has_two_sides && program.num_gates % 2 == 0) return false;
   if (sequence.hidden_size <= 64 || sequence.hidden_size > kLargestOfPairs || sequence.batch_size > 128) return false;
   return sequence.type != ElementType::kFloat32 || sequence.operands == Operands::kTf32;
 }
@@ -552,20 +549,22 @@ bool has_pair(const PersistentSequence& sequence, const GpuClass& gpu) {
 bool multiplies_inputs(const PersistentSequence& sequence, int64_t input_size, const GpuClass& gpu) {
   const bool is_float = sequence.type == ElementType::kFloat32;
   if (input_size > kMostNarrowInputs || gpu.instructions == Instructions::kTensorCores) return false;
-  if (sequence.kernels != PersistentKernels::kAll || sequence.program == nullptr) return false;
+  if (sequence.kernels != PersistentKernels::kAll || sequence.program->has_heads) return false;
   if (sequence.num_layers == 2) return has_pair(sequence, gpu);
   if (sequence.hidden_size <= 96 || sequence.hidden_size > 128 || sequence.batch_size > 128) return false;
-  if (num_gates(sequence) == 3) return !is_float;
-  return num_gates(sequence) == 4 && (!is_float || sequence.operands == Operands::kTf32);
+  if (sequence.program->num_gates == 3) return !is_float;
+  return sequence.program->num_gates == 4 && (!is_float || sequence.operands == Operands::kTf32);
 }
 
 PassPlans plans_for(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu) {
+  const bool has_heads = sequence.program->has_heads;
   PersistentSequence of_kernels = sequence;
-  if (pass == PassKind::kBackward || sequence.program == nullptr) of_kernels.inputs = StepInputs::kProducts;
-  PassPlans plans = sequence.program == nullptr ? plans_of_cell<SlstmSizes>(of_kernels, pass, gpu)
-                                                : plans_of_gates(of_kernels, pass, gpu);
+  if (pass == PassKind::kBackward || has_heads) of_kernels.inputs = StepInputs::kProducts;
+  PassPlans plans =
+      has_heads ? plans_of_cell<SlstmSizes>(of_kernels, pass, gpu) : plans_of_gates(of_kernels, pass, gpu);
+  const std::string cell = source_of_cell(*sequence.program);
   for (auto* list : {&plans.grids, &plans.clusters})
-    for (KernelPlan& plan : *list) plan.source += source_of_cell(sequence.program);
+    for (KernelPlan& plan : *list) plan.source += cell;
   return plans;
 }
 

@@ -85,7 +85,7 @@ inline KernelPlan writing_half(KernelPlan plan) {
 // has no kernels.
 PassPlans plans_for(const PersistentSequence& sequence, PassKind pass, const GpuClass& gpu);
 
-// Returns every plan for passes of a cell on such a GPU, once. A null program is sLSTM's.
-std::vector<KernelPlan> all_plans(const GpuClass& gpu, const PersistentProgram* program);
+// Returns every plan for passes of a cell on such a GPU, once.
+std::vector<KernelPlan> all_plans(const GpuClass& gpu, const PersistentProgram& program);
 
 }  // namespace rnnlab::kernels::persistent

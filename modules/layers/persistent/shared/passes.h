@@ -22,7 +22,11 @@ struct PersistentProgram {
   bool has_two_sides = false;  // whether the last gate's two sides are apart, as those of a GRU's candidate
   HiddenStatesRead reads = HiddenStatesRead::kBefore;
   bool may_spoil_others = false;  // ProgramCell::kMaySpoilOthers
+  bool has_heads = false;         // of kSlstmProgram alone
 };
+
+// sLSTM (cells/slstm.cpp), whose kernels are written for it (slstm.h) instead of compiled from a text.
+inline constexpr PersistentProgram kSlstmProgram = {.num_gates = 4, .has_heads = true};
 
 // States to what the recurrent products of a float32 layer round their numbers: one float16, which has TF32's mantissa,
 // or the sum of two, which has float32's mantissa except for two bits.
@@ -64,7 +68,7 @@ struct PersistentSequence {
   int64_t num_heads = 1;
   ElementType type = ElementType::kFloat32;
   ReadingOrder order = ReadingOrder::kForward;
-  const PersistentProgram* program = nullptr;  // of the cell; it lives forever, and kernels do not read it. Null: sLSTM
+  const PersistentProgram* program = nullptr;  // of the cell; it lives forever, and kernels do not read it
   Operands operands = Operands::kTf32;         // kFloat32 only
   PersistentKernels kernels = PersistentKernels::kAll;
   StepInputs inputs = StepInputs::kProducts;  // kProducts of sLSTM
@@ -91,7 +95,8 @@ struct PersistentForward {
   const void* bias_hh = nullptr;  // (G * H), or null of sLSTM and of cells with one bias
   const void* vectors = nullptr;  // (V * H): learned numbers of each unit, or null of a cell without them
   void* gates = nullptr;          // (T, B, G * H): products of kProducts in; the first G kept values out
-  // (T, B, H) out: the value that is kept after these, such as R h + b of a GRU's candidate; null if there is none.
+  // (T, B, H) out: the kept value for which `gates` has no room, such as R h + b of a GRU's candidate; null if it has
+  // room for all.
   void* candidates = nullptr;
   void* hidden = nullptr;       // (T + 1, B, H): the initial row in, or out if the pass begins_with_zeros; others out
   void* half_hidden = nullptr;  // (T + 1, B, H) float16, or null: a copy of all rows but the initial; kTf32 only
