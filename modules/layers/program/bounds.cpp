@@ -7,6 +7,8 @@
 #include <limits>
 #include <optional>
 
+#include "base/error.h"
+
 namespace rnnlab {
 namespace {
 
@@ -76,9 +78,18 @@ class Bounds {
         return {0, 1};
       case kWhere:
         return hull((*this)[b], (*this)[c]);
-      default:
+      case kGate:
+      case kInputSide:
+      case kHiddenSide:
+      case kVector:
+      case kStateGradient:
+      case kProductGradient:
+      case kHiddenProduct:
+      case kLog:
+      case kDivide:
         return {};
     }
+    fail_invariant("a listed operation", __FILE__, __LINE__, "of_node does not know the operation");
   }
 
   // Returns the interval of a sum if it is x between y and z: f * y + (1 - f) * z, or z + f * (y - z), with f in [0,
