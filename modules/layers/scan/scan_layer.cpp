@@ -6,7 +6,6 @@
 // because its form divides by products of factors. Steps do not divide, and allow states of any sign.
 #include <ATen/Parallel.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/zeros.h>
@@ -23,6 +22,7 @@
 #include "layers/kernels/program_scan.h"
 #include "layers/program/step_code.h"
 #include "layers/stacked_layer.h"
+#include "layers/unrolled/passes.h"
 #include "layers/unrolled/unrolled_layer.h"
 
 namespace rnnlab {
@@ -53,21 +53,15 @@ struct ScanTensors {
 };
 
 // Returns a tensor of `num_columns` columns of the hidden state's size, or an undefined one for 0 columns.
-template <class Make>
-at::Tensor columns(const Make& make, const ScanTensors& scan, at::IntArrayRef rows, int64_t num_columns,
+at::Tensor columns(Allocate allocate, const ScanTensors& scan, at::IntArrayRef rows, int64_t num_columns,
                    at::ScalarType type) {
   if (num_columns <= 0) return {};
   std::vector<int64_t> shape = rows.vec();
   shape.push_back(num_columns * scan.hidden.size(1));
-  return make(shape, scan.sums.options().dtype(type));
+  return allocate(shape, scan.sums.options().dtype(type));
 }
 
-constexpr auto kEmpty = [](at::IntArrayRef shape, const at::TensorOptions& options) {
-  return at::empty(shape, options);
-};
-constexpr auto kZeros = [](at::IntArrayRef shape, const at::TensorOptions& options) {
-  return at::zeros(shape, options);
-};
+at::Tensor zero_tensor(at::IntArrayRef shape, const at::TensorOptions& options) { return at::zeros(shape, options); }
 
 void* pointer(const at::Tensor& tensor) { return tensor.defined() ? tensor.data_ptr() : nullptr; }
 
@@ -114,10 +108,10 @@ FinalStates run_forward(const ScanSpec& spec, ScanTensors& scan) {
   const kernels::StepColumns& sizes = spec.code->columns;
   const auto rows = scan.sums.sizes().slice(0, 2);
   const at::ScalarType type = scan.sums.scalar_type(), acc = accumulation_type(type);
-  scan.states = scan.alive.defined() ? columns(kZeros, scan, rows, 1, type) : columns(kEmpty, scan, rows, 1, type);
-  scan.inner_states = columns(kEmpty, scan, rows, sizes.inner, acc);
-  if (scan.sums.is_cpu()) scan.more_kept = columns(kEmpty, scan, rows, sizes.kept - sizes.input, type);
-  FinalStates final = {at::empty_like(scan.hidden), columns(kEmpty, scan, rows.slice(1), sizes.inner, acc)};
+  scan.states = columns(scan.alive.defined() ? zero_tensor : empty_tensor, scan, rows, 1, type);
+  scan.inner_states = columns(empty_tensor, scan, rows, sizes.inner, acc);
+  if (scan.sums.is_cpu()) scan.more_kept = columns(empty_tensor, scan, rows, sizes.kept - sizes.input, type);
+  FinalStates final = {at::empty_like(scan.hidden), columns(empty_tensor, scan, rows.slice(1), sizes.inner, acc)};
   kernels::ProgramScan work = work_of(spec, scan, StepPass::kForward);
   work.final_hidden = final.hidden.data_ptr();
   work.final_inner = pointer(final.inner);
@@ -147,9 +141,9 @@ ScanGradients run_backward(const ScanSpec& spec, const ScanTensors& scan, const 
   const kernels::StepColumns& sizes = spec.code->columns;
   const auto batch = scan.sums.sizes().slice(1, 1);
   const at::ScalarType type = scan.sums.scalar_type(), acc = accumulation_type(type);
-  const at::Tensor carry = columns(kZeros, scan, batch, sizes.carried, acc);
-  const at::Tensor of_vectors = columns(kZeros, scan, batch, sizes.vectors, acc);
-  const at::Tensor of_vectors_at_step = columns(kEmpty, scan, batch, sizes.vectors, type);
+  const at::Tensor carry = columns(zero_tensor, scan, batch, sizes.carried, acc);
+  const at::Tensor of_vectors = columns(zero_tensor, scan, batch, sizes.vectors, acc);
+  const at::Tensor of_vectors_at_step = columns(empty_tensor, scan, batch, sizes.vectors, type);
   ScanGradients gradients;
   gradients.sums = scan.alive.defined() ? at::zeros_like(scan.sums) : at::empty_like(scan.sums);
   kernels::ProgramScan work = work_of(spec, scan, StepPass::kBackward);
