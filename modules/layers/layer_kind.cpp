@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -141,6 +142,18 @@ std::optional<Refusal> why_unsupported(LayerKind kind, const LayerWork& work) {
 
 void require_supported(LayerKind kind, const LayerWork& work) {
   if (const auto refusal = why_unsupported(kind, work)) throw_error(ExitCode::kUsage, "{}", refusal->message);
+}
+
+std::vector<LayerKind> candidates(const RecurrentOptions& options, Precision precision,
+                                  std::optional<Processor> processor) {
+  std::vector<LayerKind> kinds = layer_kinds();
+  std::erase_if(kinds, [&](LayerKind kind) {
+    const auto is_less_precise = info_of(kind).is_less_precise;
+    return why_unsupported(kind, {.options = options, .precision = precision, .processor = processor}) ||
+           (is_less_precise != nullptr && is_less_precise(options, precision));
+  });
+  std::ranges::sort(kinds, std::ranges::greater(), [](LayerKind kind) { return info_of(kind).speed_rank; });
+  return kinds;
 }
 
 }  // namespace rnnlab

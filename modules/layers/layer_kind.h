@@ -130,6 +130,12 @@ std::optional<Refusal> why_unsupported(LayerKind kind, const LayerWork& work);
 // Throws UserError kUsage with the message of why_unsupported() if there is one.
 void require_supported(LayerKind kind, const LayerWork& work);
 
+// Returns the kinds among which `layer: auto` and Python's "auto" choose: those that support the options and the
+// processor and are not less precise there, because a user must ask for these. The kind that is usually the fastest
+// comes first.
+std::vector<LayerKind> candidates(const RecurrentOptions& options, Precision precision,
+                                  std::optional<Processor> processor);
+
 }  // namespace rnnlab
 
 template <>

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "layers/candidates.h"
+#include "layers/layer_kind.h"
 #include "runs/experiment.h"
 #include "train/loop/trainer.h"
 

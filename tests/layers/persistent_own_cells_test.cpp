@@ -49,12 +49,10 @@ std::vector<OwnCell> cells_with_kernels() {
   cells.push_back({"one_apart", cell_with({"n"}, {"h"}, "h = tanh(x.n + 0.5 * h.n)")});
   cells.push_back({"one_bias", cell_with({"n"}, {"h"}, "h = 0.5 * h + 0.5 * tanh(n)", Biases::kOne)});
   // Zeros give 0 / 0, which must not leave the units and sequences that a layer does not have.
-  CellText quotient;
-  quotient.gates = {"a"};
-  quotient.states = {"h"};
-  quotient.vectors = {{"p", {}}};
-  quotient.equations = "h = tanh(a) * (p / (p + p))";
-  cells.push_back({"quotient", own_cell(quotient).value()});
+  cells.push_back(
+      {"quotient",
+       own_cell({.gates = {"a"}, .states = {"h"}, .equations = "h = tanh(a) * (p / (p + p))", .vectors = {{"p", {}}}})
+           .value()});
   return cells;
 }
 
@@ -75,12 +73,10 @@ TEST(PersistentOwnCellRefusal, SaysWhatKernelsLack) {
 }
 
 TEST(PersistentOwnCellRefusal, IsForHeadsOfOtherCellsThanSlstm) {
-  CellText text;
-  text.gates = {"n"};
-  text.states = {"h"};
-  text.equations = "h = 0.9 * h + 0.1 * tanh(n)";
-  text.has_heads = true;
-  const auto reason = [cell = own_cell(text).value()](int64_t heads) {
+  const Cell cell =
+      own_cell({.gates = {"n"}, .states = {"h"}, .equations = "h = 0.9 * h + 0.1 * tanh(n)", .has_heads = true})
+          .value();
+  const auto reason = [&](int64_t heads) {
     return refusal_of(LayerKind::kPersistent, RecurrentOptions{.cell = cell, .hidden_size = 128, .heads = heads});
   };
   EXPECT_EQ(reason(1), std::nullopt);
@@ -95,12 +91,12 @@ TEST(PersistentOwnCells, MaySpoilOthersWhereZerosDoNotGiveZeros) {
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu})
     EXPECT_FALSE(may_spoil(cell)) << cell_name(cell);
   EXPECT_TRUE(may_spoil(cell_with({"a"}, {"h"}, "h = sigmoid(a)")));
-  CellText of_vector;
-  of_vector.gates = {"a", "b"};
-  of_vector.states = {"h"};
-  of_vector.vectors = {{"p", {}}};
-  of_vector.equations = "h = tanh(a) * where(p > 0, 1 / constant(sigmoid(b)), 1)";
-  EXPECT_TRUE(may_spoil(own_cell(of_vector).value()));
+  const Cell of_vector = own_cell({.gates = {"a", "b"},
+                                   .states = {"h"},
+                                   .equations = "h = tanh(a) * where(p > 0, 1 / constant(sigmoid(b)), 1)",
+                                   .vectors = {{"p", {}}}})
+                             .value();
+  EXPECT_TRUE(may_spoil(of_vector));
 }
 
 TEST(PersistentOwnCells, HaveABoundThatTheirEquationsShow) {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/system/json_fields.h"
-#include "layers/candidates.h"
 #include "layers/cells/cell_settings.h"
 #include "layers/layer_kind.h"
 #include "layers/parameters.h"
