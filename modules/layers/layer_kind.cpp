@@ -103,6 +103,8 @@ std::optional<Refusal> refusal_of_values(const LayerInfo& layer, const LayerWork
       if (!computes(layer, *work.options, used))
         return refusal(used.key, used.usual.empty() ? used.value : fmt::format("{}, only {}", used.value, used.usual),
                        {"layer", fmt::format("model.{}", used.key), "model.cell"});
+  if (work.has_starts && !layer.has_starts)
+    return Refusal{"does not support starts of sequences within the input", {"layer"}, Refusal::Advice::kOtherLayers};
   if (work.precision && !lists(layer.precisions, *work.precision))
     return refusal("precision", name_of(*work.precision), {"layer", "precision"});
   return work.options && layer.size_limit != nullptr ? layer.size_limit(*work.options, work) : std::nullopt;

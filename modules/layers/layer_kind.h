@@ -58,6 +58,7 @@ struct LayerWork {
   std::optional<Precision> precision = {};
   std::optional<Processor> processor = {};
   std::optional<Gpu> gpu = {};  // if the processor is a GPU
+  bool has_starts = false;      // whether states are zero before some steps (segments.h)
 };
 
 // Why a layer does not support some work.
@@ -80,6 +81,8 @@ struct LayerInfo {
 
   // The precisions in which it computes; all four are LibTorch's switches and autocast.
   std::vector<Precision> precisions = {Precision::kFp32, Precision::kTf32, Precision::kBf16, Precision::kFp16};
+
+  bool has_starts = false;  // whether states may be zero before some steps (segments.h)
 
   // What it needs of a GPU.
   bool needs_own_kernels = false;               // this build must have code for the GPU

@@ -132,25 +132,42 @@ void RecurrentLayer::use_weights(std::vector<at::Tensor> weights) {
   weights_ = std::move(weights);
 }
 
+Segments RecurrentLayer::checked(const at::Tensor& input, const at::Tensor& lengths, const at::Tensor& starts) const {
+  if (lengths.defined()) check_lengths(lengths, input.size(0), input.size(1));
+  if (!starts.defined()) return {lengths, {}};
+  RNNLAB_INVARIANT(info_of(kind()).has_starts,
+                   fmt::format("starts were given, but layer: {} does not support them", config::name_of(kind())));
+  const at::Tensor steps_first = options_.batch_first ? starts.t() : starts;
+  RNNLAB_INVARIANT(
+      steps_first.scalar_type() == at::kBool && steps_first.sizes() == input.sizes().slice(0, 2) &&
+          steps_first.device() == input.device(),
+      fmt::format("starts are {}, wanted one Bool for each step on {}", describe(starts), input.device().str()));
+  return {lengths, steps_first};
+}
+
 RecurrentResult RecurrentLayer::forward(const at::Tensor& input, const RecurrentState& initial,
-                                        const at::Tensor& lengths) {
+                                        const at::Tensor& lengths, const at::Tensor& starts) {
   check_input(input, options_);
   check_kind_of_tensor("the input", input, weights_.front());
   const at::Tensor steps_first = options_.batch_first ? input.transpose(0, 1) : input;
-  if (lengths.defined()) check_lengths(lengths, steps_first.size(0), steps_first.size(1));
+  const Segments segments = checked(steps_first, lengths, starts);
 
   RECORD_USER_SCOPE_WITH_INPUTS(kForwardRange, range_inputs(options_, steps_first.size(0)));
-  RecurrentResult result = run(steps_first, complete(initial, steps_first.size(1)), lengths);
+  RecurrentState states = complete(initial, steps_first.size(1));
+  states.hidden = without_started(states.hidden, segments, options_.num_directions());
+  for (at::Tensor& inner : states.inner) inner = without_started(inner, segments, options_.num_directions());
+  RecurrentResult result = run(steps_first, states, segments);
   if (options_.batch_first) result.output = result.output.transpose(0, 1);
   return result;
 }
 
 RecurrentResult RecurrentLayer::forward_tokens(const at::Tensor& table, const at::Tensor& tokens,
-                                               const RecurrentState& initial, const at::Tensor& lengths) {
+                                               const RecurrentState& initial, const at::Tensor& lengths,
+                                               const at::Tensor& starts) {
   check_table(table, tokens, options_);
   check_kind_of_tensor("the table", table, weights_.front());
-  if (lengths.defined() || !reads_tokens(table, tokens.numel()))
-    return forward(embedding_lookup(table, tokens), initial, lengths);
+  if (lengths.defined() || starts.defined() || !reads_tokens(table, tokens.numel()))
+    return forward(embedding_lookup(table, tokens), initial, lengths, starts);
   const at::Tensor steps_first = options_.batch_first ? tokens.t() : tokens;
 
   RECORD_USER_SCOPE_WITH_INPUTS(kForwardRange, range_inputs(options_, steps_first.size(0)));

@@ -15,6 +15,7 @@
 
 #include "layers/layer_kind.h"
 #include "layers/parameters.h"
+#include "layers/segments.h"
 
 namespace rnnlab {
 
@@ -43,14 +44,17 @@ class RecurrentLayer : public torch::nn::Module {
   // input: (T, B, I), or (B, T, I) if batch_first, in the type and on the device of the parameters (any floating type
   // under autocast). lengths: (B) int64 on the CPU, each from 1 to T, in any order; undefined if every sequence is
   // whole. Beyond its length a sequence's input is not read and its state does not change; the reverse direction starts
-  // at its last step. Throws InvariantError for invalid arguments. Under autocast products are computed in its type,
-  // and the implementation determines the type of the results.
-  RecurrentResult forward(const at::Tensor& input, const RecurrentState& initial = {}, const at::Tensor& lengths = {});
+  // at its last step. starts: bool on the input's device, (T, B), or (B, T) if batch_first: the states are zero before
+  // these steps, and no gradient passes them (segments.h); only for layers whose record has starts. Throws
+  // InvariantError for invalid arguments. Under autocast products are computed in its type, and the implementation
+  // determines the type of the results.
+  RecurrentResult forward(const at::Tensor& input, const RecurrentState& initial = {}, const at::Tensor& lengths = {},
+                          const at::Tensor& starts = {});
 
   // Works like forward for an input whose steps are rows of a table; the input itself need not be built. table: (V, I);
   // tokens: int64, (T, B), or (B, T) if batch_first, each below V.
   RecurrentResult forward_tokens(const at::Tensor& table, const at::Tensor& tokens, const RecurrentState& initial = {},
-                                 const at::Tensor& lengths = {});
+                                 const at::Tensor& lengths = {}, const at::Tensor& starts = {});
 
   // Returns whether final states are separate results. A gradient of the final states alone then takes less time than a
   // gradient of the output's last step, which has zeros for all other steps.
@@ -88,19 +92,21 @@ class RecurrentLayer : public torch::nn::Module {
   GradientSink* gradient_sink() const { return gradient_sink_; }  // may be null
 
   // Computes the layer. input: (T, B, I). initial: checked, with all states of the cell; a state is undefined if it was
-  // not given and begins_without_states. lengths: checked, or undefined. The result has T first.
-  virtual RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) = 0;
+  // not given and begins_without_states; those of sequences that start are zero. segments: checked. The result has T
+  // first.
+  virtual RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) = 0;
 
   // Returns whether run treats undefined initial states as zeros, which then need not be allocated.
   virtual bool begins_without_states() const { return false; }
 
   // reads_tokens returns whether the layer has a special way to read rows of this table; run_tokens uses it. tokens:
-  // (T, B), every sequence whole.
+  // (T, B), every sequence whole and without starts.
   virtual bool reads_tokens(const at::Tensor& /*table*/, int64_t /*num_tokens*/) const { return false; }
   virtual RecurrentResult run_tokens(const at::Tensor& table, const at::Tensor& tokens, const RecurrentState& initial);
 
  private:
   RecurrentState complete(const RecurrentState& initial, int64_t batch_size) const;
+  Segments checked(const at::Tensor& input, const at::Tensor& lengths, const at::Tensor& starts) const;
 
   RecurrentOptions options_;
   std::vector<at::Tensor> weights_;

@@ -48,12 +48,12 @@ std::vector<at::Tensor> product_weights(const std::vector<at::Tensor>& weights, 
 
 }  // namespace
 
-RecurrentResult StackedLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
+RecurrentResult StackedLayer::run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) {
   const auto num_directions = static_cast<size_t>(options().num_directions());
   const auto num_layers = static_cast<size_t>(options().num_layers);
   const size_t num_parameters = weights().size() / (num_layers * num_directions);
-  const at::Tensor alive = alive_steps(lengths, input.size(0), input.device());
-  const std::vector<CellStates> starts = split_by_direction(initial);
+  const at::Tensor alive = alive_steps(segments.lengths, input.size(0), input.device());
+  const std::vector<CellStates> initial_states = split_by_direction(initial);
 
   at::Tensor sequence = in_product_type(input);
   std::vector<CellStates> ends;
@@ -62,8 +62,9 @@ RecurrentResult StackedLayer::run(const at::Tensor& input, const RecurrentState&
     for (size_t direction = 0; direction < num_directions; ++direction) {
       const size_t index = layer * num_directions + direction;
       const auto way = direction == 0 ? Direction::kForward : Direction::kReverse;
-      const DirectionResult result = run_direction({sequence, starts[index], alive, way, lengths},
-                                                   product_weights(weights(), index, num_parameters));
+      const DirectionResult result =
+          run_direction({sequence, initial_states[index], alive, way, segments.lengths, starts_in_order(segments, way)},
+                        product_weights(weights(), index, num_parameters));
       outputs.push_back(result.output);
       ends.push_back(result.final);
     }

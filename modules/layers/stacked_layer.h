@@ -19,6 +19,7 @@ struct DirectionInput {
   at::Tensor alive;  // (T, B, 1) bool: the step is within the sequence's length; undefined if all steps are
   Direction direction = Direction::kForward;
   at::Tensor lengths;  // (B) int64 on the CPU; undefined if every sequence is whole
+  at::Tensor starts;   // (T, B) bool: starts_in_order of the direction
 };
 
 struct DirectionResult {
@@ -34,7 +35,7 @@ class StackedLayer : public RecurrentLayer {
   virtual DirectionResult run_direction(const DirectionInput& input, CellWeights weights) = 0;
 
  private:
-  RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) final;
+  RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) final;
 };
 
 // Returns one group for each layer if there is dropout between layers, otherwise one group for the whole stack. No

@@ -52,6 +52,25 @@ TEST(Cells, BeginTheirStatesWithTheHiddenOne) {
   EXPECT_THAT(info_of(Cell::kSlstm).states, ElementsAre("hidden", "cell", "normalizer", "stabilizer"));
 }
 
+// Autograd alone would have no gradient for them, which neither a norm of all gradients nor an optimiser accepts.
+TEST(Cells, HaveZerosAsGradientsOfWeightsThatOnlyConstantReads) {
+  const CellText text = {.gates = {"n"},
+                         .states = {"h", "c"},
+                         .equations = "c = constant(n) + c\nh = tanh(c + constant(b))",
+                         .vectors = {{"b", {}}}};
+  for (const LayerKind kind : {LayerKind::kNaive, LayerKind::kHoisted})
+    for (const size_t result : {0U, 1U, 2U}) {
+      const auto layer = make_layer(kind, {.cell = own_cell(text).value(), .input_size = 2, .hidden_size = 3});
+      const RecurrentResult results = layer->forward(at::randn({4, 2, 2}));
+      const at::Tensor read[] = {results.output, results.state.hidden, results.state.inner[0]};
+      read[result].sum().backward();
+      for (const at::Tensor& weight : layer->parameters()) {
+        ASSERT_TRUE(weight.grad().defined()) << config::name_of(kind) << result;
+        EXPECT_EQ(weight.grad().abs().max().item<float>(), 0);
+      }
+    }
+}
+
 // The exponentials of these sums overflow float32, and those of their negatives round to 0.
 TEST(Cells, StayFiniteWhereGatesAreFarFromZero) {
   for (const Cell cell : {Cell::kSlstm, Cell::kMinLstm})

@@ -42,6 +42,17 @@ std::string options_of(LayerKind kind) {
   return join(texts, ", ");
 }
 
+// States within a sequence cannot be set to zero in a library's call.
+TEST(LayerKinds, SayWhichHaveStarts) {
+  std::vector<std::string> without;
+  for (const LayerKind kind : layer_kinds())
+    if (why_unsupported(kind, {.has_starts = true})) without.emplace_back(config::name_of(kind));
+  EXPECT_EQ(join(without, ", "), "diagonal, fused, cudnn");
+  EXPECT_TRUE(
+      why_unsupported(LayerKind::kPersistent,
+                      {.options = RecurrentOptions{.cell = Cell::kSlstm, .hidden_size = 64}, .has_starts = true}));
+}
+
 struct Support {
   std::string_view layer, cells, options;
 };

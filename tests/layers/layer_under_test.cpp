@@ -39,6 +39,14 @@ at::Tensor lengths_of(const Problem& problem) {
   return whole ? at::Tensor() : at::tensor(lengths, at::kLong);
 }
 
+// Returns (T, B) bool, or an undefined tensor.
+at::Tensor starts_of(const Problem& problem, const Place& place) {
+  if (problem.starts.empty()) return {};
+  const at::Tensor starts = at::zeros({problem.num_steps, problem.batch_size()}, at::kBool);
+  std::copy(problem.starts.begin(), problem.starts.end(), starts.mutable_data_ptr<bool>());
+  return starts.to(place.device);
+}
+
 std::vector<int64_t> state_shape(const Problem& problem) {
   const RecurrentOptions& options = problem.options;
   return {options.num_layers * options.num_directions(), problem.batch_size(), options.hidden_size};
@@ -91,14 +99,17 @@ Results run(RecurrentLayer& layer, const Problem& problem, const Result& upstrea
   const RecurrentOptions& options = problem.options;
   const int64_t num_steps = problem.num_steps, batch_size = problem.batch_size();
   const bool batch_first = layer.options().batch_first;
-  const auto as_given = [&](const at::Tensor& x) { return batch_first ? x.transpose(0, 1).contiguous() : x; };
+  const auto as_given = [&](const at::Tensor& x) {
+    return batch_first && x.defined() ? x.transpose(0, 1).contiguous() : x;
+  };
   const auto steps_first = [&](const at::Tensor& x) { return batch_first ? x.transpose(0, 1) : x; };
 
   const at::Tensor input =
       as_given(to_tensor(problem.input, {num_steps, batch_size, options.input_size}, place)).requires_grad_();
   RecurrentState initial = {leaf_state(problem.hidden, problem, place)};
   for (const Vector& state : problem.inner) initial.inner.push_back(leaf_state(state, problem, place));
-  const RecurrentResult result = layer.forward(input, initial, lengths_of(problem));
+  const RecurrentResult result =
+      layer.forward(input, initial, lengths_of(problem), as_given(starts_of(problem, place)));
 
   const int64_t width = options.num_directions() * options.hidden_size;
   at::Tensor loss =

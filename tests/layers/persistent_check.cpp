@@ -25,7 +25,7 @@ namespace {
 
 // Inputs and gradients of results, in float64 and rounded to the class's type.
 struct Drawn {
-  at::Tensor input, lengths;
+  at::Tensor input, lengths, starts;
   RecurrentState initial;
   at::Tensor output_gradient, hidden_gradient;
   std::vector<at::Tensor> inner_gradients;
@@ -76,6 +76,10 @@ Drawn draw(const LayerShape& shape, at::ScalarType type) {
   drawn.input = rounded_normal({shape.num_steps, shape.batch_size, options.input_size}, type);
   drawn.input = (drawn.input * shape.magnitude).to(type).to(at::kDouble);
   drawn.lengths = varied_lengths(shape);
+  if (shape.restarts == Restarts::kSome) {
+    drawn.starts = at::rand({shape.num_steps, shape.batch_size}, at::device(at::kCUDA)).lt(0.1);
+    drawn.starts[0].slice(0, 0, std::nullopt, 2).fill_(true);
+  }
   if (shape.states == States::kGiven) {
     drawn.initial.hidden = rounded_normal(states, type);
     drawn.initial.inner = inner_states(states, num_inner, type);
@@ -132,7 +136,7 @@ std::vector<at::Tensor> results_of(RecurrentLayer& layer, const Drawn& drawn, at
   const at::Tensor input = leaf(drawn.input, type);
   RecurrentState initial = {leaf(drawn.initial.hidden, type)};
   for (const at::Tensor& state : drawn.initial.inner) initial.inner.push_back(leaf(state, type));
-  const RecurrentResult result = layer.forward(input, initial, drawn.lengths);
+  const RecurrentResult result = layer.forward(input, initial, drawn.lengths, drawn.starts);
   const at::Tensor loss = (result.output * drawn.output_gradient.to(type)).sum() +
                           (result.state.hidden * drawn.hidden_gradient.to(type)).sum() +
                           loss_of_inner(layer.options().cell, result.state.inner, drawn.inner_gradients);
@@ -158,10 +162,11 @@ double error_of(const at::Tensor& got, const at::Tensor& wanted) {
 std::string describe(const LayerShape& shape, const NumberClass& numbers) {
   const RecurrentOptions& options = shape.options;
   return fmt::format(
-      "{}: {} {}, H {} in {} heads, I {}, T {}, B {}, {} layers{}{}{}", config::name_of(shape.options.persistent_form),
-      config::name_of(options.cell), numbers.name, options.hidden_size, options.heads, options.input_size,
-      shape.num_steps, shape.batch_size, options.num_layers, options.bidirectional ? ", both directions" : "",
-      shape.ends == Ends::kVaried ? ", varied lengths" : "", shape.states == States::kGiven ? ", given states" : "");
+      "{}: {} {}, H {} in {} heads, I {}, T {}, B {}, {} layers{}{}{}{}",
+      config::name_of(shape.options.persistent_form), config::name_of(options.cell), numbers.name, options.hidden_size,
+      options.heads, options.input_size, shape.num_steps, shape.batch_size, options.num_layers,
+      options.bidirectional ? ", both directions" : "", shape.ends == Ends::kVaried ? ", varied lengths" : "",
+      shape.states == States::kGiven ? ", given states" : "", shape.restarts == Restarts::kSome ? ", starts" : "");
 }
 
 bool is_long_run() {

@@ -40,6 +40,7 @@ constexpr std::array<Cell, 4> kCells = {Cell::kLstm, Cell::kGru, Cell::kRnnTanh,
 
 enum class Ends { kWhole, kVaried };   // of the sequences
 enum class States { kZeros, kGiven };  // of the initial states
+enum class Restarts { kNone, kSome };  // whether a tenth of the steps starts, and the first step of half the sequences
 
 struct LayerShape {
   RecurrentOptions options;
@@ -47,6 +48,7 @@ struct LayerShape {
   int64_t batch_size = 9;
   Ends ends = Ends::kWhole;
   States states = States::kGiven;
+  Restarts restarts = Restarts::kNone;
   double magnitude = 1;         // of the inputs; the bottom layer's input weights are divided by it
   double growth = 1;            // of the outputs' gradients, from the last step to the first
   bool growth_differs = false;  // whether the first sequences and units have a growth near 1

@@ -159,6 +159,37 @@ TEST_F(PersistentOnHopper, GroupsOfABlockMatchFloat64) {
                       .batch_size = batch_size});
 }
 
+// Groups of one block, clusters with one team and two, groups over the whole GPU that take turns, and stacks whose
+// parts run at the same time.
+TEST_F(PersistentOnHopper, StartsMatchFloat64) {
+  const auto expect_at = [](const RecurrentOptions& options, int64_t batch_size, int64_t num_steps = 12) {
+    expect_float64({.options = options, .num_steps = num_steps, .batch_size = batch_size, .restarts = Restarts::kSome});
+  };
+  for (const PersistentForm form : {PersistentForm::kAll, PersistentForm::kClusters, PersistentForm::kClustersAndTeams})
+    for (const auto& [size, batch_size] : {std::pair(72, 9), {128, 64}, {256, 9}, {512, 64}, {1024, 9}})
+      expect_at({.input_size = 5, .hidden_size = size, .persistent_form = form}, batch_size);
+  for (const int64_t size : {8, 40, 128})
+    expect_at({.input_size = 2, .hidden_size = size, .persistent_form = PersistentForm::kBlocks}, 5);
+  for (const int64_t batch_size : {40, 130}) expect_at({.input_size = 3, .hidden_size = 1280}, batch_size);
+  for (const int64_t size : {72, 128, 256})
+    expect_at({.input_size = 40, .hidden_size = size, .num_layers = 3}, 16, 100);
+}
+
+TEST_F(PersistentOnHopper, StartsMatchFloat64WithEveryOption) {
+  for (const bool bidirectional : {false, true})
+    for (const Ends ends : {Ends::kWhole, Ends::kVaried})
+      for (const States states : {States::kZeros, States::kGiven})
+        for (const int64_t hidden_size : {40, 128, 200})
+          expect_float64({.options = {.input_size = 28,
+                                      .hidden_size = hidden_size,
+                                      .num_layers = 2,
+                                      .bidirectional = bidirectional},
+                          .num_steps = 11,
+                          .ends = ends,
+                          .states = states,
+                          .restarts = Restarts::kSome});
+}
+
 TEST_F(PersistentOnHopper, NotANumberStaysInItsSequence) {
   const std::vector<std::pair<int64_t, int64_t>> sizes_and_batches = {{24, 20},   {64, 700},   {128, 20},
                                                                       {1024, 20}, {1024, 130}, {1536, 40}};
@@ -321,7 +352,7 @@ TEST_F(PersistentOnHopper, PassesTheFirstCheckOfAnUnknownGpu) {
 TEST_F(PersistentOnHopper, TheFirstCheckOfAnUnknownGpuIncludesHalfGradients) {
   const TensorFloat32 products(kNumberClasses[1]);
   const auto check = [] { largest_difference_from_fused({c10::kCUDA, 0}, at::kFloat); };
-  EXPECT_EQ(num_half_passes_during(check), 2) << "of an LSTM and of a GRU";
+  EXPECT_EQ(num_half_passes_during(check), 3) << "of an LSTM, a GRU and a peephole LSTM";
 }
 
 TEST_F(PersistentOnHopper, RefusesFloat64) {

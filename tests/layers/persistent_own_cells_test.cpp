@@ -115,19 +115,35 @@ TEST(PersistentOwnCells, HaveABoundThatTheirEquationsShow) {
 // ---- compilation, which needs no GPU ----
 
 // Returns the plans of a pass for small and large layers of each class.
-std::vector<kernels::persistent::KernelPlan> sample_of_plans(Cell cell, const kernels::persistent::GpuClass& gpu) {
+std::vector<kernels::persistent::KernelPlan> sample_of_plans(const kernels::PersistentProgram& program,
+                                                             const kernels::persistent::GpuClass& gpu) {
   using kernels::persistent::PassKind;
   std::vector<kernels::persistent::KernelPlan> all;
   for (const int64_t hidden_size : {40, 256, 1024})
     for (const PassKind pass : {PassKind::kForward, PassKind::kBackward}) {
-      const auto plans = plans_for({.batch_size = 16,
-                                    .hidden_size = hidden_size,
-                                    .program = persistent_program_of(step_code_of(program_of(cell)))},
-                                   pass, gpu);
+      const auto plans = plans_for({.batch_size = 16, .hidden_size = hidden_size, .program = &program}, pass, gpu);
       for (const auto* list : {&plans.grids, &plans.clusters})
         if (!list->empty()) all.push_back(list->front());
     }
   return all;
+}
+
+void expect_compilation(const kernels::PersistentProgram& cell, const kernels::persistent::Gpu& gpu) {
+  std::set<std::string> seen;
+  for (const auto& plan : sample_of_plans(cell, gpu.runs)) {
+    if (!seen.insert(plan.source).second) continue;
+    const auto program =
+        kernels::persistent::program_of(plan, kernels::persistent::architecture_for(gpu, plan.instructions));
+    EXPECT_THAT(compile(program).symbols, SizeIs(2)) << plan.kernel;
+  }
+}
+
+// States before a step may be zero. The cells differ in what the backward pass reads of them.
+TEST(PersistentOwnCells, CompileWithStarts) {
+  if (const auto reason = nvrtc_unavailable_reason()) GTEST_SKIP() << *reason;
+  const kernels::persistent::Gpu gpu = {.major = 9, .minor = 0, .runs = kernels::persistent::class_of(9, 0)};
+  for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh})
+    expect_compilation(*persistent_program_of(step_code_of(program_of(cell)), /*has_starts=*/true), gpu);
 }
 
 class PersistentOwnCell : public ::testing::TestWithParam<OwnCell> {};
@@ -140,13 +156,7 @@ TEST_P(PersistentOwnCell, CompilesForEveryGpu) {
   for (const int major : {8, 9, 10, 12}) {
     if (major > 9 && !is_for_later_gpus) continue;
     const kernels::persistent::Gpu gpu = {.major = major, .minor = 0, .runs = kernels::persistent::class_of(major, 0)};
-    std::set<std::string> seen;
-    for (const auto& plan : sample_of_plans(GetParam().cell, gpu.runs)) {
-      if (!seen.insert(plan.source).second) continue;
-      const auto program =
-          kernels::persistent::program_of(plan, kernels::persistent::architecture_for(gpu, plan.instructions));
-      EXPECT_THAT(compile(program).symbols, SizeIs(2)) << plan.kernel;
-    }
+    expect_compilation(*persistent_program_of(step_code_of(program_of(GetParam().cell))), gpu);
   }
 }
 
@@ -179,6 +189,12 @@ TEST_P(PersistentOwnCellOnHopper, StacksMatchFloat64) {
   expect_float64({.options = {.input_size = 5, .hidden_size = 128, .num_layers = 2, .bidirectional = true},
                   .ends = Ends::kVaried,
                   .states = States::kZeros});
+}
+
+TEST_P(PersistentOwnCellOnHopper, StartsMatchFloat64) {
+  for (const int64_t hidden_size : {40, 200, 1016})
+    expect_float64(
+        {.options = {.input_size = 5, .hidden_size = hidden_size}, .num_steps = 9, .restarts = Restarts::kSome});
 }
 
 TEST_P(PersistentOwnCellOnHopper, HalfGradientsMatchFloat64) {

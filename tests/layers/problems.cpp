@@ -48,6 +48,13 @@ std::vector<int64_t> make_lengths(const Shape& shape) {
   return lengths;
 }
 
+std::vector<bool> make_starts(const Shape& shape) {
+  if (shape.starts == Starts::kNone) return {};
+  std::vector<bool> starts(static_cast<size_t>(shape.num_steps * shape.batch_size));
+  for (size_t i = 0; i < starts.size(); ++i) starts[i] = i % 7 < 2;
+  return starts;
+}
+
 // Zeros stay zeros. Other values become at least 0.5, like those of a normalizer state after a step.
 void make_positive(Vector& values) {
   for (double& value : values)
@@ -72,6 +79,7 @@ Problem draw_problem(const RecurrentOptions& options, const Shape& shape, Random
   problem.options = options;
   problem.num_steps = shape.num_steps;
   problem.lengths = make_lengths(shape);
+  problem.starts = make_starts(shape);
   problem.input = normal(random, shape.num_steps * shape.batch_size * options.input_size);
 
   const int64_t num_states = options.num_layers * options.num_directions();

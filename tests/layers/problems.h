@@ -8,11 +8,13 @@ namespace rnnlab::reference {
 
 enum class Start { kZeros, kGiven };     // initial state
 enum class Lengths { kWhole, kVaried };  // kVaried: 1 to T, unordered
+enum class Starts { kNone, kSome };      // kSome: within sequences, also at the first step and at neighbours
 
 struct Shape {
   int64_t num_steps = 5, batch_size = 3;
   Start start = Start::kGiven;
   Lengths lengths = Lengths::kWhole;
+  Starts starts = Starts::kNone;
 
   bool operator==(const Shape&) const = default;
 };

@@ -23,6 +23,10 @@ void add_slice(Vector& array, int64_t row, int64_t b, int64_t batch_size, int64_
 
 Vector zeros(int64_t a, int64_t b, int64_t c) { return Vector(static_cast<size_t>(a * b * c)); }
 
+void clear(States& states) {
+  for (Vector& state : states) std::fill(state.begin(), state.end(), 0.0);
+}
+
 // Holds all steps of one sequence in one direction of one layer, in the order in which they are read.
 using Tape = std::vector<Step>;
 
@@ -47,6 +51,11 @@ class Network {
   // Returns the time of the i-th step that is read.
   int64_t time(int64_t direction, int64_t i, int64_t b) const {
     return direction == 0 ? i : problem_.lengths[static_cast<size_t>(b)] - 1 - i;
+  }
+  // Whether the i-th step that is read starts. In reverse it is the step before one that does.
+  bool starts(int64_t direction, int64_t i, int64_t b) const {
+    if (problem_.starts.empty() || (direction == 1 && i == 0)) return false;
+    return problem_.starts[static_cast<size_t>((time(direction, i, b) + direction) * batch_ + b)];
   }
   // These functions compute one sequence in one direction of one layer.
   States states_of(const Vector& hidden, const std::vector<Vector>& inner, int64_t index, int64_t b) const {
@@ -95,6 +104,7 @@ void Network::read_sequence(int64_t layer, int64_t direction, int64_t b, const V
   for (int64_t i = 0; i < problem_.lengths[static_cast<size_t>(b)]; ++i) {
     const int64_t t = time(direction, i, b);
     const Vector x = slice(input, t, b, batch_, width(layer), 0, width(layer));
+    if (starts(direction, i, b)) clear(states);
     const Step step = step_forward(problem_.options, problem_.weights[static_cast<size_t>(index)], x, states);
     states = step.new_states;
     add_slice(output, t, b, batch_, directions_ * hidden_size_, direction * hidden_size_, states[0]);
@@ -137,6 +147,7 @@ void Network::unread_sequence(int64_t layer, int64_t direction, int64_t b, const
                                           tape(index, b)[static_cast<size_t>(i)], d_states, gradients.weights[at]);
     add_slice(d_input, t, b, batch_, width(layer), 0, d.x);
     d_states = d.states;
+    if (starts(direction, i, b)) clear(d_states);
   }
   add_states(gradients.hidden, gradients.inner, index, b, d_states);
 }

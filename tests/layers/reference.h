@@ -38,6 +38,7 @@ struct Problem {
   RecurrentOptions options;      // the reference ignores dropout and batch_first
   int64_t num_steps = 0;         // T
   std::vector<int64_t> lengths;  // of each of the B sequences
+  std::vector<bool> starts;      // (T, B): no state passes from step t - 1 to step t; empty if none starts
   std::vector<Weights> weights;  // layer 0 forward, layer 0 reverse, layer 1 forward ...
   Vector input;                  // (T, B, I)
   Vector hidden;                 // initial states, (L * D, B, H)

@@ -10,8 +10,6 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include <regex>
-
 #include "layers/cells/cell.h"
 #include "layers/program/random_cell.h"
 #include "layers/recurrent_layer.h"
@@ -77,17 +75,6 @@ std::vector<at::Tensor> results_of(RecurrentLayer& layer, const at::Tensor& inpu
   inputs.push_back(x);
   for (const at::Tensor& gradient : torch::autograd::grad({sum}, inputs)) all.push_back(gradient);
   return all;
-}
-
-// Random equations without products of the hidden state: each reading of one is replaced by the state itself.
-CellText random_cell_of_units(uint64_t seed) {
-  CellText text = random_cell(seed);
-  for (const std::string& gate : text.gates) {
-    text.equations = std::regex_replace(text.equations, std::regex("h\\." + gate + "\\b"), "h * x." + gate);
-    text.equations = std::regex_replace(text.equations, std::regex("(^|[^.\\w])" + gate + "\\b"), "$1x." + gate);
-  }
-  text.equations = std::regex_replace(text.equations, std::regex("(x\\.g\\d)\\("), "$1 * (");
-  return text;
 }
 
 TEST(Scan, OfRandomCellsEqualsNaive) {

@@ -94,8 +94,8 @@ class BlockedForward {
     for (int64_t block = blocks.first; block < blocks.last; ++block) {
       if (step % steps_together_ == 0) multiply_inputs(step, rows, block);
       const int64_t t = position_of(spec_.direction, step, size_.num_steps);
-      const auto [before, after] = state_rows(spec_.direction, t);
-      multiply_gates(recurrent_, rows_of(trace_.hidden, before, rows), sums_of(step, rows, block), block);
+      const int64_t before = state_rows(spec_.direction, t).before;
+      multiply_gates(recurrent_, rows_of(trace_.hidden_of_products(), before, rows), sums_of(step, rows, block), block);
       activate(step, t, rows, block);
     }
   }
@@ -276,8 +276,8 @@ class BlockedBackward {
     if (!needs_.weights) return;
     const at::Tensor recurrent_side = matrix_of(gradients_.recurrent_side, 0, steps.size());
     weights.input_side.add(input_side, matrix_of(trace_.input, first, steps.size()));
-    weights.recurrent_side.add(recurrent_side,
-                               matrix_of(states_before(spec_.direction, trace_.hidden), first, steps.size()));
+    weights.recurrent_side.add(
+        recurrent_side, matrix_of(states_before(spec_.direction, trace_.hidden_of_products()), first, steps.size()));
     WeightSums::add(weights.bias_ih, input_side);
     WeightSums::add(weights.bias_hh, recurrent_side);
     if (gradients_.vectors.defined()) WeightSums::add(weights.vectors, matrix_of(gradients_.vectors, 0, steps.size()));

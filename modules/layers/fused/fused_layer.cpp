@@ -68,7 +68,7 @@ class Call {
   Call(const RecurrentOptions& options, const std::vector<at::Tensor>& weights, Mode mode)
       : options_(options), weights_(weights), is_training_(mode == Mode::kTraining) {}
 
-  // The arguments are those of RecurrentLayer::run.
+  // The arguments are those of RecurrentLayer::run, which has no starts here.
   RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) const {
     return lengths.defined() ? run_packed(input, initial, lengths) : whole(input, initial);
   }
@@ -203,7 +203,7 @@ class FusedLayer : public RecurrentLayer {
   using Stack = std::variant<torch::nn::LSTM, torch::nn::GRU, torch::nn::RNN>;
 
   static Stack make_stack(const RecurrentOptions& options);
-  RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) override;
+  RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) override;
   RecurrentResult run_stack(size_t group, const at::Tensor& input, const RecurrentState& initial,
                             const at::Tensor& lengths);
   RecurrentResult run_converted(at::ScalarType type, size_t group, const at::Tensor& input,
@@ -267,7 +267,8 @@ std::optional<at::ScalarType> type_to_convert_to(c10::Device device, Cell cell, 
   return type;
 }
 
-RecurrentResult FusedLayer::run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) {
+RecurrentResult FusedLayer::run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) {
+  const at::Tensor& lengths = segments.lengths;
   auto type = type_to_convert_to(input.device(), options().cell, lengths.defined());
   // cuDNN needs the weights in one piece, which the caller's need not be; a conversion makes one piece of them.
   if (!type && !has_own_weights() && input.is_cuda()) type = input.scalar_type();

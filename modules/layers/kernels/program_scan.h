@@ -27,6 +27,9 @@ struct ProgramScan {
   const bool* alive = nullptr;  // (T, B): the first steps of each sequence, or null if all are. Others leave the states
                                 // unchanged, and their results, which are zeros before the call, as they are
 
+  // (T, B): the steps before which the states are zero, or null if there are none.
+  const bool* starts = nullptr;
+
   void* sums = nullptr;           // (T, B, input * H) W x + b. A CPU's forward pass replaces them by kept values
   void* more_kept = nullptr;      // (T, B, (kept - input) * H), on a CPU alone
   const void* no_bias = nullptr;  // (input * H) zeros, on a CPU alone, whose steps add biases

@@ -71,6 +71,7 @@ class StepsOfRows {
   void set_step(int64_t i) {
     const int64_t time = time_of(i);
     const StepColumns& columns = scan_.columns;
+    if (scan_.starts != nullptr) step_.starts = scan_.starts + time * scan_.step.batch_size;
     step_.hidden_before = i == 0 ? scan_.initial_hidden : at<T>(scan_.hidden, time_of(i - 1), 1);
     step_.inner_before = i == 0 ? scan_.initial_inner : at<Acc>(scan_.inner, time_of(i - 1), columns.inner);
     step_.hidden_after = at<T>(scan_.hidden, time, 1);

@@ -121,6 +121,13 @@ struct ProgramStep {
   Products products = {};
   const void* vectors = nullptr;  // (vectors * H)
 
+  // (B), or null for none: the sequences whose states before this step, and before the step that is read next, are
+  // zero, whatever `hidden_before`, `inner_before`, `hidden_gradient.from_next_step` and Sums say. The hidden states of
+  // the products are given and written with these zeros.
+  const bool* starts = nullptr;
+  const bool* next_starts = nullptr;
+  void* hidden_of_products = nullptr;  // (B, H), or null: `hidden_after` as the next step's products read it
+
   HiddenGradient hidden_gradient = {};
   const void* inner_gradient = nullptr;  // (B, inner * H) acc, of the inner states as results, or null
   void* carry = nullptr;  // (B, carried * H) acc: gradients of the states after the step before the call, without what

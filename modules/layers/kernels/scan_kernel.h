@@ -61,6 +61,7 @@ class ScanPlace {
  public:
   __device__ ScanPlace(const ProgramScan& scan, int64_t channel)
       : alive_(scan.alive),
+        starts_(scan.starts),
         size_(scan.step.hidden_size),
         row_(channel / size_),
         unit_(channel % size_),
@@ -76,10 +77,11 @@ class ScanPlace {
     return (row_ * num_columns + column) * size_ + unit_;
   }
   __device__ int64_t of_unit(int64_t column) const { return column * size_ + unit_; }
+  __device__ bool starts(int64_t i) const { return starts_ != nullptr && starts_[first_row_ + i * stride_]; }
   __device__ bool is_alive(int64_t i) const { return alive_ == nullptr || alive_[first_row_ + i * stride_]; }
 
  private:
-  const bool* alive_;
+  const bool *alive_, *starts_;
   int64_t size_, row_, unit_, first_row_, stride_;
 };
 
@@ -93,6 +95,7 @@ RNNLAB_HOST_DEVICE constexpr int steps_ahead() {
 template <class Program, class T>
 struct ScanOperands {
   T sums[ScanUnits<Program, Accumulation<T>>::kInput];
+  bool starts;
   T hidden_before, hidden_gradient;                                            // in the backward pass
   Accumulation<T> inner_before[ScanUnits<Program, Accumulation<T>>::kStates];  // likewise, from 1 on
 };
@@ -101,6 +104,7 @@ template <class Program, class T>
 __device__ ScanOperands<Program, T> forward_operands(const ProgramScan& scan, const ScanPlace& place, int64_t i) {
   constexpr int kInput = static_cast<int>(Program::kColumns.input);
   ScanOperands<Program, T> operands;
+  operands.starts = place.starts(i);
 #pragma unroll
   for (int k = 0; k < kInput; ++k) operands.sums[k] = static_cast<const T*>(scan.sums)[place.at(i, kInput, k)];
   return operands;
@@ -159,6 +163,9 @@ __global__ void __launch_bounds__(kThreadsOfScan) scan_forward_kernel(const __gr
       const bool is_alive = i < scan.num_steps && place.is_alive(i);
 #pragma unroll
       for (int k = 0; k < Units::kInput; ++k) units.sums[k] = static_cast<Real>(current[j].sums[k]);
+#pragma unroll
+      for (int k = 0; k < Units::kStates; ++k)
+        units.before[k] = is_alive && current[j].starts ? Real(0) : units.before[k];
       Program::forward(units);
       if (is_alive) store<T>(scan.hidden, place.at(i, 1, 0), units.after[0]);
 #pragma unroll
@@ -183,13 +190,16 @@ __device__ void scan_step_backward(const ScanOperands<Program, T>& operands, boo
   units.before[0] = static_cast<Real>(operands.hidden_before);
 #pragma unroll
   for (int k = 1; k < Units::kStates; ++k) units.before[k] = operands.inner_before[k];
+#pragma unroll
+  for (int k = 0; k < Units::kStates; ++k) units.before[k] = operands.starts ? Real(0) : units.before[k];
   Program::forward(units);  // for the kept values and the states after the step
   Real carry[sizeof(units.carry) / sizeof(Real)];
 #pragma unroll
   for (int k = 0; k < Units::kCarried; ++k) carry[k] = units.carry[k];
   Program::backward(units);
 #pragma unroll
-  for (int k = 0; k < Units::kCarried; ++k) units.carry[k] = is_alive ? units.carry[k] : carry[k];
+  for (int k = 0; k < Units::kCarried; ++k)
+    units.carry[k] = is_alive ? (operands.starts ? Real(0) : units.carry[k]) : carry[k];
 }
 
 template <class Program, class T>

@@ -46,10 +46,11 @@ class StepUnits {
   }
   RNNLAB_HOST_DEVICE Vector vector(int row) const { return load_bias(work_.vectors, row); }
   RNNLAB_HOST_DEVICE Vector state(int state) const {
+    if (is_in(work_.starts)) return Math::zero();
     return load_state(work_.hidden_before, work_.inner_before, state);
   }
   RNNLAB_HOST_DEVICE void set_state(int state, const Vector& value) {
-    if (state == 0) return store<T>(work_.hidden_after, 1, 0, value);
+    if (state == 0) return set_hidden(value);
     store<Acc>(work_.inner_after, columns_.inner, state - 1, value);
   }
   RNNLAB_HOST_DEVICE void keep(int index, const Vector& value) {
@@ -83,9 +84,11 @@ class StepUnits {
     }
     const HiddenGradient& hidden = work_.hidden_gradient;
     if (hidden.from_output != nullptr) sum += load<T>(hidden.from_output, 1, 0);
-    if (hidden.from_next_step != nullptr) sum += load_strided(hidden.from_next_step, hidden.row_stride, 1, 0);
+    const bool has_next = !is_in(work_.next_starts);
+    if (has_next && hidden.from_next_step != nullptr)
+      sum += load_strided(hidden.from_next_step, hidden.row_stride, 1, 0);
     if (hidden.from_above != nullptr) sum += load_strided(hidden.from_above, hidden.row_stride, 1, 0);
-    if (has_sums()) sum += load_sum(0);
+    if (has_next && has_sums()) sum += load_sum(0);
     return sum;
   }
   RNNLAB_HOST_DEVICE void set_input_side(int column, const Vector& value) {
@@ -95,13 +98,19 @@ class StepUnits {
     store<T>(work_.hidden_side, columns_.hidden, column, value);
   }
   RNNLAB_HOST_DEVICE void set_carry(int column, const Vector& value) {
-    store<Acc>(work_.carry, columns_.carried, column, value);
+    store<Acc>(work_.carry, columns_.carried, column, is_in(work_.starts) ? Math::zero() : value);
   }
   RNNLAB_HOST_DEVICE void set_vector_gradient(int row, const Vector& value) {
     store<T>(work_.vector_gradients, columns_.vectors, row, value);
   }
 
  private:
+  RNNLAB_HOST_DEVICE bool is_in(const bool* sequences) const { return sequences != nullptr && sequences[row_]; }
+  RNNLAB_HOST_DEVICE void set_hidden(const Vector& value) {
+    store<T>(work_.hidden_after, 1, 0, value);
+    if (work_.hidden_of_products == nullptr) return;
+    store<T>(work_.hidden_of_products, 1, 0, is_in(work_.next_starts) ? Math::zero() : value);
+  }
   RNNLAB_HOST_DEVICE int64_t size() const { return work_.step.hidden_size; }
   RNNLAB_HOST_DEVICE int64_t count() const { return kWhole ? Lanes::kWidth : count_; }
 

@@ -4,6 +4,10 @@
 // It supports every cell and every option of cells.
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
 
 #include "layers/stacked_layer.h"
 
@@ -14,6 +18,28 @@ namespace {
 CellStates keep_ended(const at::Tensor& alive, CellStates next, const CellStates& states) {
   for (size_t i = 0; i < next.size(); ++i) next[i] = at::where(alive, next[i], states[i]);
   return next;
+}
+
+// Returns a result as it is, with a gradient of zeros for all weights in addition to theirs. Autograd finds none for a
+// weight that the equations read through constant() alone, where other layers have zeros.
+class ResultOfAllWeights : public torch::autograd::Function<ResultOfAllWeights> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& result,
+                            at::TensorList weights) {
+    context->save_for_backward(weights.vec());
+    return result.view_as(result);
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    for (const at::Tensor& weight : context->get_saved_variables()) gradients.push_back(at::zeros_like(weight));
+    return gradients;
+  }
+};
+
+bool has_constant(const CellProgram& program) {
+  const auto& nodes = program.graph.nodes();
+  return std::ranges::find(nodes, Operation::kConstant, &Node::operation) != nodes.end();
 }
 
 class NaiveLayer : public StackedLayer {
@@ -30,9 +56,12 @@ DirectionResult NaiveLayer::run_direction(const DirectionInput& input, CellWeigh
   const std::vector<at::Tensor> inputs = input.sequence.unbind(0);
   const size_t num_steps = inputs.size();
   std::vector<at::Tensor> outputs(num_steps);
+  const bool has_starts = input.starts.defined();
   CellStates states = input.initial;
   for (size_t i = 0; i < num_steps; ++i) {
     const size_t t = input.direction == Direction::kForward ? i : num_steps - 1 - i;
+    if (has_starts)
+      for (at::Tensor& state : states) state = at::where(input.starts[static_cast<int64_t>(t)].unsqueeze(1), 0, state);
     CellStates next = cell.step(inputs[t], states);
     // Under autocast the hidden state keeps the type of the products, and the other states stay float32.
     for (size_t k = 0; k < next.size(); ++k) next[k] = next[k].to(states[k].scalar_type());
@@ -45,7 +74,14 @@ DirectionResult NaiveLayer::run_direction(const DirectionInput& input, CellWeigh
       outputs[t] = at::where(alive, states[0], 0);
     }
   }
-  return {at::stack(outputs), states};
+  DirectionResult result = {at::stack(outputs), states};
+  if (!has_constant(program_of(options()))) return result;
+  const auto of_all_weights = [&](at::Tensor& tensor) {
+    tensor = ResultOfAllWeights::apply(tensor, at::TensorList(weights.data(), weights.size()));
+  };
+  of_all_weights(result.output);
+  for (at::Tensor& state : result.final) of_all_weights(state);
+  return result;
 }
 
 }  // namespace
@@ -55,6 +91,7 @@ const LayerInfo& naive_layer_info() {
   static const LayerInfo info = {.description = "a plain loop over steps, two products a gate",
                                  .options = {kNumLayers, kBidirectional, kDropout, kHeads},
                                  .processors = {Processor::kCpu, Processor::kGpu},
+                                 .has_starts = true,
                                  .speed_rank = 1,
                                  .auto_use = AutoUse::kIfNoOther,
                                  .is_optimisation_step = true,

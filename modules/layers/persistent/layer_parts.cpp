@@ -41,7 +41,7 @@ PersistentTrace part_of(const PersistentTrace& trace, Direction direction, const
   if (steps.size() == trace.num_steps()) return trace;
   const int64_t first = first_position_of(direction, steps, trace.num_steps());
   PersistentTrace part = trace;
-  for (at::Tensor* tensor : {&part.input, &part.gates, &part.more_kept, &part.input_operand})
+  for (at::Tensor* tensor : {&part.input, &part.gates, &part.more_kept, &part.input_operand, &part.starts})
     *tensor = rows_of(*tensor, direction, steps);
   for (at::Tensor* states : {&part.hidden, &part.cell, &part.half_hidden})
     if (states->defined()) *states = states->narrow(0, first, steps.size() + 1);

@@ -153,7 +153,9 @@ bool writes_half_gradients(const PersistentSpec& spec, const PersistentTrace& tr
   return started_on_device([&] { return kernels::writes_half_gradients(sequence_of(spec, trace)); });
 }
 
+// The upper layer of a pair would read the zeros that the lower one sends in place of its states.
 bool runs_pairs(const PersistentSpec& spec, const std::vector<PersistentTrace>& layers) {
+  if (spec.starts.defined()) return false;
   const PersistentTrace& bottom = layers[0];
   if (layers.size() == 1 || !kernels::has_pair(sequence_of(spec, bottom))) return false;
   constexpr int64_t kLargestOfFastParts = 96;
@@ -197,7 +199,8 @@ PersistentForward forward_work(const PersistentSequence& sequence, PersistentTra
           .num_rows = trace.tokens.defined() ? trace.table.size(0) : 0,
           .tokens = data_or_null<int64_t>(trace.tokens),
           .narrow = narrow_pass(sequence, trace),
-          .begins_with_zeros = lacks_all_states(trace)};
+          .begins_with_zeros = lacks_all_states(trace),
+          .starts = data_or_null<bool>(trace.starts)};
 }
 
 PersistentBackward backward_work(const PersistentSequence& sequence, const PersistentTrace& trace,
@@ -223,7 +226,8 @@ PersistentBackward backward_work(const PersistentSequence& sequence, const Persi
           .largest_exponent = result_or_null<int32_t>(gradients.largest_exponents),
           .later_exponent = data_or_null<int32_t>(gradients.later_exponent),
           .exchange = result_or_null<void>(exchange),
-          .timed_out = timeout_flag()};
+          .timed_out = timeout_flag(),
+          .starts = data_or_null<bool>(trace.starts)};
 }
 
 kernels::DropoutPass dropout_pass(const PersistentSpec& spec, const at::Tensor& mask) {

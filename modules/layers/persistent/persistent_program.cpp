@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "layers/cells/cell.h"
 
@@ -103,17 +104,18 @@ std::string why_no_persistent_program(const CellProgram& program) {
   return why_not_these_states(program, code);
 }
 
-const kernels::PersistentProgram* persistent_program_of(const StepCode& code) {
+const kernels::PersistentProgram* persistent_program_of(const StepCode& code, bool has_starts) {
   static std::mutex mutex;
-  static std::map<const StepCode*, kernels::PersistentProgram> known;
+  static std::map<std::pair<const StepCode*, bool>, kernels::PersistentProgram> known;
   const std::lock_guard lock(mutex);
-  const auto [found, is_new] = known.try_emplace(&code);
+  const auto [found, is_new] = known.try_emplace({&code, has_starts});
   if (is_new)
     found->second = {.text = code.text.c_str(),
                      .num_gates = static_cast<int>(code.columns.input),
                      .has_two_sides = code.has_sides_apart,
                      .reads = hidden_states_read(code),
-                     .may_spoil_others = may_spoil_others(code)};
+                     .may_spoil_others = may_spoil_others(code),
+                     .has_starts = has_starts};
   return &found->second;
 }
 

@@ -84,6 +84,10 @@ std::optional<Refusal> size_limit_of(const RecurrentOptions& options, const Laye
         fmt::format("does not support heads: {} of cell: {} (only of slstm)", options.heads, cell_name(options.cell)),
         {"layer", "model.heads", "model.cell"},
         Refusal::Advice::kOtherLayers};
+  if (work.has_starts && options.cell == Cell::kSlstm)
+    return Refusal{"does not support starts of sequences within the input for cell: slstm",
+                   {"layer", "model.cell"},
+                   Refusal::Advice::kOtherLayers};
   auto refusal = has_blocks(options.persistent_form) ? std::nullopt : refusal_of_clusters(options, work.gpu);
   if (refusal) return refusal;
   const int64_t size = options.hidden_size / options.heads;
@@ -130,6 +134,7 @@ const LayerInfo& persistent_layer_info() {
       .processors = {Processor::kGpu},
       .other_processor =
           "needs a GPU of compute capability 8.0 or later; on a CPU use layer: blocked, or naive for any cell",
+      .has_starts = true,
       .needs_own_kernels = true,
       .compiles_kernels = true,
       .min_gpu_capability = kFirstWithBlocks,

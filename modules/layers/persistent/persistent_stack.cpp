@@ -26,6 +26,7 @@ std::vector<PersistentTrace> make_traces(const PersistentSpec& spec, const std::
   std::vector<PersistentTrace> traces(static_cast<size_t>(states.hidden.size(0)));
   for (size_t layer = 0; layer < traces.size(); ++layer) {
     begin_trace(traces[layer], layer, spec, operands, states);
+    traces[layer].starts = spec.starts;
     traces[layer].lacks_hidden = lacks_hidden;
     traces[layer].lacks_cell = lacks_cell;
     if (layer > 0) traces[layer].input = states_after(spec.direction, traces[layer - 1].hidden);
@@ -92,20 +93,21 @@ RecurrentResult PersistentStack::run_tokens(const at::Tensor& table, const at::T
 }
 
 RecurrentResult PersistentStack::run_loop(const Loop& loop, const at::Tensor& sequence, const RecurrentState& initial,
-                                          const SequenceEnds& lengths) {
-  return run_pass(loop, sequence, {}, initial, lengths);
+                                          const SequenceEnds& lengths, const at::Tensor& starts) {
+  return run_pass(loop, sequence, {}, initial, lengths, starts);
 }
 
 // rows: (T, B, I), or with tokens, (T, B), a table (V, I).
 RecurrentResult PersistentStack::run_pass(const Loop& loop, const at::Tensor& rows, const at::Tensor& tokens,
-                                          const RecurrentState& initial, const SequenceEnds& lengths) const {
+                                          const RecurrentState& initial, const SequenceEnds& lengths,
+                                          const at::Tensor& starts) const {
   const at::ScalarType type = tokens.defined() ? product_type(rows) : rows.scalar_type();
   require_persistent_on_gpu(rows.device(), type, options());
   UnrolledInput input = input_of(loop, type, rows, initial, parameters_of);
   for (at::Tensor* state : {&input.hidden, &input.cell})
     if (!state->defined()) *state = at::empty({0}, rows.options().requires_grad(false));
-  PersistentSpec spec = {{options().cell, loop.order, type, weights().front().scalar_type(), &code()},
-                         persistent_program_of(code())};
+  PersistentSpec spec = {{options().cell, loop.order, type, weights().front().scalar_type(), &code(), starts},
+                         persistent_program_of(code(), starts.defined())};
   const kernels::StepColumns& columns = code().columns;
   RNNLAB_INVARIANT(columns.kept - columns.input <= 1, "kernels keep at most one value beside the gates");
   spec.kernels = options().persistent_form;

@@ -24,9 +24,10 @@ class PersistentStack : public LayersInBlocks {
   RecurrentResult run_tokens(const at::Tensor& table, const at::Tensor& tokens, const RecurrentState& initial) override;
   bool is_one_block() const override { return !options().bidirectional; }
   RecurrentResult run_loop(const Loop& loop, const at::Tensor& sequence, const RecurrentState& initial,
-                           const SequenceEnds& lengths) override;
+                           const SequenceEnds& lengths, const at::Tensor& starts) override;
   RecurrentResult run_pass(const Loop& loop, const at::Tensor& rows, const at::Tensor& tokens,
-                           const RecurrentState& initial, const SequenceEnds& lengths) const;
+                           const RecurrentState& initial, const SequenceEnds& lengths,
+                           const at::Tensor& starts = {}) const;
 };
 
 }  // namespace rnnlab

@@ -22,6 +22,7 @@ struct PersistentTrace : LayerTrace {
   // Only of the upper layer of a pair, which one kernel computes together with the layer below: weight_ih in the layout
   // of the backward pass.
   at::Tensor packed_input;
+  at::Tensor starts;  // (T, B) bool: those of the pass, or undefined
 
   // Whether the forward pass must still set the initial states to 0, which it does on a side stream or in the kernel.
   bool lacks_hidden = false, lacks_cell = false;
@@ -34,7 +35,7 @@ struct PersistentTrace : LayerTrace {
   std::vector<at::Tensor*> tensors() {
     std::vector<at::Tensor*> all = LayerTrace::tensors();
     all.insert(all.end(), {&table, &tokens, &packed, &weight_ih_operand, &input_operand, &half_hidden, &input_unscale,
-                           &packed_input});
+                           &packed_input, &starts});
     return all;
   }
 };

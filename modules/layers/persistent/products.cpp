@@ -7,6 +7,7 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/sum.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAStream.h>
 
@@ -282,7 +283,10 @@ void GateProducts::multiply_recurrent_weights(WeightGradients& weights) const {
 
 // Computes the rows of the product from `first` on, as many as `out` has.
 void GateProducts::multiply_recurrent_side(int64_t first, const at::Tensor& out) const {
-  const auto before = [&](const at::Tensor& states) { return matrix_of(states_before(spec_.direction, states)); };
+  const auto before = [&](const at::Tensor& states) {
+    const at::Tensor all = states_before(spec_.direction, states);
+    return matrix_of(spec_.starts.defined() ? at::where(spec_.starts.unsqueeze(2), 0, all) : all);
+  };
   const auto rows = [&](const at::Tensor& side) { return side.narrow(1, first, out.size(0)).t(); };
   if (recurrent_weights_gain())
     multiply_scaled(out, {rows(recurrent_side_->values), recurrent_side_->unscale}, {before(trace_.half_hidden), {}});

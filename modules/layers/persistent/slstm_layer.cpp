@@ -7,6 +7,7 @@
 #include <ATen/ops/where.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "base/error.h"
 #include "layers/cuda_functions.h"
 #include "layers/execution_path.h"
 #include "layers/persistent/persistent_stack.h"
@@ -73,6 +74,7 @@ at::Tensor without_dead_steps(const at::Tensor& sums, const at::Tensor& alive, i
 }  // namespace
 
 DirectionResult PersistentSlstm::run_direction(const DirectionInput& input, CellWeights weights) {
+  RNNLAB_INVARIANT(!input.starts.defined(), "the kernels of sLSTM know no starts");
   const int64_t num_heads = options().heads, head_size = options().hidden_size / num_heads;
   require_persistent_on_gpu(input.sequence.device(), input.sequence.scalar_type(), options());
   const SequenceEnds ends(input.lengths, input.sequence.size(0), input.sequence.device());

@@ -51,6 +51,7 @@ class Parser {
         equation();
       } catch (const Stop&) {
         skip_line();
+        values_.try_emplace(target_, placeholder());
       }
     }
     check_all_read();
@@ -84,7 +85,7 @@ class Parser {
 
   // A name with a mistake is still declared, so that its uses are not reported as well.
   void declare(const std::string& name, const char* what, Meaning meaning) {
-    const bool is_new = meanings_.emplace(name, meaning).second;
+    const auto [known, is_new] = meanings_.emplace(name, meaning);
     if (!can_be_listed(name))
       return complain_of_lists(fmt::format("{} is not a name: use letters, digits and _", in_quotes(name)));
     if (name == kInputName || name == kInfinityName || function_with(name))
@@ -93,7 +94,12 @@ class Parser {
     if (name == kHiddenName && !is_hidden)
       return complain_of_lists(
           fmt::format("the {} cannot be called h, which is the hidden state, the first one", what));
-    if (!is_new) complain_of_lists(fmt::format("the name {} is listed twice", name));
+    if (is_new) return;
+    const Operation other = known->second.leaf;
+    if (other == meaning.leaf) return complain_of_lists(fmt::format("the {} {} is listed twice", what, name));
+    const char* const other_what = other == Operation::kGate ? "gate" : "state";
+    complain_of_lists(
+        fmt::format("{0} is the name of a {1} and of a {2}: call one of them otherwise", name, other_what, what));
   }
 
   // ---- equations ----
@@ -104,7 +110,8 @@ class Parser {
     if (target.kind != TokenKind::kName)
       stop(target, fmt::format("expected a name that is assigned, got {}", shown(target)));
     next();
-    attempted_.insert(target.text);
+    target_ = target.text;
+    attempted_.insert(target_);
     expect("=", "after the name that is assigned");
     const NodeId value = number_of_expression();
     if (token().kind != TokenKind::kLineEnd)
@@ -182,11 +189,17 @@ class Parser {
     return value_of(first);
   }
 
+  // Stands for a value that a mistake has left unknown, so that its uses are not reported as well.
+  NodeId placeholder() { return graph_.number(1); }
+
   NodeId value_of(const Token& name) {
     if (name.text == kInfinityName) return graph_.number(std::numeric_limits<double>::infinity());
     if (const auto found = values_.find(name.text); found != values_.end()) return found->second;
     const auto found = meanings_.find(name.text);
-    if (found == meanings_.end()) stop(name, unknown(name.text));
+    if (found == meanings_.end()) {
+      complain(name, unknown(name.text));
+      return placeholder();
+    }
     const auto [leaf, index] = found->second;
     if (index == kOnlyRows)
       stop(name, fmt::format("{} has rows: read one of them, such as {}.ROW", name.text, name.text));
@@ -393,6 +406,7 @@ class Parser {
   std::map<std::string, NodeId> values_;     // of the names that were assigned
   std::vector<Token> targets_;
   std::set<std::string> attempted_;  // names of equations, also of those with mistakes
+  std::string target_;               // the name of the equation that is read
   size_t at_ = 0, depth_ = 0;
   bool is_negated_ = false;
 };

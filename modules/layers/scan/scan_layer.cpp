@@ -45,11 +45,12 @@ struct ScanTensors {
   at::Tensor hidden, inner;      // initial states: (B, H), and (B, inner * H) acc
   at::Tensor vectors;            // (vectors * H)
   at::Tensor alive;              // (T, B, 1), or undefined
+  at::Tensor starts;             // (T, B), or undefined
   at::Tensor states;             // (T, B, H) after each step
   at::Tensor inner_states = {};  // (T, B, inner * H) acc
   at::Tensor more_kept = {};     // (T, B, (kept - gates) * H), on a CPU
 
-  variable_list list() const { return {sums, hidden, inner, vectors, alive, states, inner_states, more_kept}; }
+  variable_list list() const { return {sums, hidden, inner, vectors, alive, starts, states, inner_states, more_kept}; }
 };
 
 // Returns a tensor of `num_columns` columns of the hidden state's size, or an undefined one for 0 columns.
@@ -78,6 +79,7 @@ kernels::ProgramScan work_of(const ScanSpec& spec, const ScanTensors& scan, Step
           .num_steps = scan.sums.size(0),
           .is_reversed = spec.direction == Direction::kReverse,
           .alive = static_cast<const bool*>(pointer(scan.alive)),
+          .starts = static_cast<const bool*>(pointer(scan.starts)),
           .sums = pointer(scan.sums),
           .more_kept = pointer(scan.more_kept),
           .vectors = pointer(scan.vectors),
@@ -170,9 +172,9 @@ class ScanFunction : public torch::autograd::Function<ScanFunction> {
 
   static variable_list forward(AutogradContext* context, const at::Tensor& sums, const at::Tensor& hidden,
                                const Optional& inner, const Optional& vectors, const Optional& alive,
-                               const c10::intrusive_ptr<ScanSpec>& spec) {
-    ScanTensors scan = {
-        sums, hidden, inner.value_or(at::Tensor()), vectors.value_or(at::Tensor()), alive.value_or(at::Tensor()), {}};
+                               const Optional& starts, const c10::intrusive_ptr<ScanSpec>& spec) {
+    const auto given = [](const Optional& tensor) { return tensor.value_or(at::Tensor()); };
+    ScanTensors scan = {sums, hidden, given(inner), given(vectors), given(alive), given(starts), {}};
     const FinalStates final = run_forward(*spec, scan);
     context->save_for_backward(scan.list());
     context->set_materialize_grads(false);
@@ -185,12 +187,12 @@ class ScanFunction : public torch::autograd::Function<ScanFunction> {
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto spec = c10::static_intrusive_pointer_cast<ScanSpec>(context->saved_data["spec"].toCapsule());
     const variable_list saved = context->get_saved_variables();
-    const ScanTensors scan = {saved[0], saved[1], saved[2], saved[3], saved[4], saved[5], saved[6], saved[7]};
+    const ScanTensors scan = {saved[0], saved[1], saved[2], saved[3], saved[4], saved[5], saved[6], saved[7], saved[8]};
     const auto dense = [&](size_t i) {
       return i < gradients.size() && gradients[i].defined() ? gradients[i].contiguous() : at::Tensor();
     };
     const ScanGradients result = run_backward(*spec, scan, dense(0), {dense(1), dense(2)});
-    return {result.sums, result.hidden, result.inner, result.vectors, {}, {}};
+    return {result.sums, result.hidden, result.inner, result.vectors, {}, {}, {}};
   }
 };
 
@@ -230,8 +232,9 @@ DirectionResult ScanLayer::run_direction(const DirectionInput& input, CellWeight
     return parts.empty() ? std::nullopt : std::optional(at::cat(parts, dimension));
   };
   const auto alive = input.alive.defined() ? std::optional(input.alive.contiguous()) : std::nullopt;
+  const auto starts = input.starts.defined() ? std::optional(input.starts) : std::nullopt;
   const variable_list results = ScanFunction::apply(sums, input.initial[0].to(sums.scalar_type()).contiguous(),
-                                                    joined(inner, 1), joined(vectors, 0), alive, spec);
+                                                    joined(inner, 1), joined(vectors, 0), alive, starts, spec);
   DirectionResult result = {results[0], {results[1]}};
   for (size_t i = 1; i < input.initial.size(); ++i)
     result.final.push_back(results[2].chunk(std::ssize(inner), 1)[i - 1].to(input.initial[i].scalar_type()));
@@ -254,6 +257,7 @@ const LayerInfo& scan_layer_info() {
           "whose gates do not read the state",
       .options = {kNumLayers, kBidirectional, kDropout},
       .processors = {Processor::kCpu, Processor::kGpu},
+      .has_starts = true,
       .speed_rank = 16,
       .make = make_layer_of<ScanLayer>,
       .why_not = why_not_scanned,

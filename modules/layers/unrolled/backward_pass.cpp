@@ -55,7 +55,7 @@ WeightGradients empty_weight_gradients(const PassSpec& spec, const LayerTrace& t
 void multiply_weight_gradients(const UnrolledSpec& spec, const LayerTrace& trace, const LayerGradients& gradients,
                                WeightGradients& weights) {
   multiply_into(weights.weight_ih, matrix_of(gradients.input_side).t(), matrix_of(trace.input));
-  const at::Tensor before = matrix_of(states_before(spec.direction, trace.hidden));
+  const at::Tensor before = matrix_of(states_before(spec.direction, trace.hidden_of_products()));
   RecurrentProducts::multiply_weight(*spec.code, weights.weight_hh, matrix_of(gradients.recurrent_side), before,
                                      trace.operands.defined() ? matrix_of(trace.operands) : at::Tensor());
   sum_rows(weights.bias_ih, matrix_of(gradients.input_side));

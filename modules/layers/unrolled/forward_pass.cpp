@@ -78,7 +78,8 @@ class ForwardPass {
     LayerTrace& trace = layers_[layer];
     const Operands& operands = operands_[layer];
     const int64_t t = position_of(spec_.direction, i, trace.num_steps());
-    operands.products.multiply_hidden(operands.recurrent, trace.hidden[state_rows(spec_.direction, t).before]);
+    operands.products.multiply_hidden(operands.recurrent,
+                                      trace.hidden_of_products()[state_rows(spec_.direction, t).before]);
     if (trace.operands.defined()) {
       run_operands_step(spec_, trace, operands.recurrent, t);
       operands.products.multiply_operands(operands.recurrent, trace.operands[t]);

@@ -20,9 +20,23 @@ kernels::Products products_of(const LayerTrace& trace, const void* recurrent, in
 
 namespace {
 
+// The marks of step t and of the step that is read after it, or null.
+struct StartRows {
+  const bool *own = nullptr, *next = nullptr;
+};
+
+StartRows start_rows(const PassSpec& spec, int64_t t) {
+  if (!spec.starts.defined()) return {};
+  const int64_t num_steps = spec.starts.size(0), next = step_after(spec.direction, t);
+  const auto* const all = spec.starts.const_data_ptr<bool>();
+  const auto row_of = [&](int64_t step) { return all + step * spec.starts.size(1); };
+  return {row_of(t), next >= 0 && next < num_steps ? row_of(next) : nullptr};
+}
+
 // Returns what the passes of step t have in common.
 kernels::ProgramStep program_step(const UnrolledSpec& spec, const LayerTrace& trace, int64_t t) {
   const auto [before, after] = state_rows(spec.direction, t);
+  const StartRows starts = start_rows(spec, t);
   return {.step = {element_type(trace.gates.scalar_type()), trace.batch_size(), trace.hidden_size()},
           .program = spec.program,
           .columns = spec.code->columns,
@@ -33,7 +47,9 @@ kernels::ProgramStep program_step(const UnrolledSpec& spec, const LayerTrace& tr
           .inner_after = row(trace.cell, after),
           .kept = row(trace.gates, t),
           .more_kept = row(trace.more_kept, t),
-          .vectors = trace.weights.vectors.defined() ? trace.weights.vectors.const_data_ptr() : nullptr};
+          .vectors = trace.weights.vectors.defined() ? trace.weights.vectors.const_data_ptr() : nullptr,
+          .starts = starts.own,
+          .next_starts = starts.next};
 }
 
 const std::vector<kernels::TileInstruction>& instructions_of(const StepCode& code, kernels::StepPass pass) {
@@ -68,6 +84,7 @@ kernels::ProgramStep forward_work(const UnrolledSpec& spec, const LayerTrace& tr
   kernels::ProgramStep work = program_step(spec, trace, t);
   set_pass(work, kernels::StepPass::kForward, *spec.code);
   work.products = products;
+  work.hidden_of_products = row(trace.read_hidden, state_rows(spec.direction, t).after);
   return work;
 }
 

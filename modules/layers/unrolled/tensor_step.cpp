@@ -3,6 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
@@ -46,12 +47,20 @@ class Results {
 class TensorStep {
  public:
   TensorStep(const UnrolledSpec& spec, const LayerTrace& trace, int64_t t)
-      : code_(*spec.code), trace_(trace), rows_(state_rows(spec.direction, t)), t_(t), like_(acc(trace.hidden[0])) {}
+      : code_(*spec.code),
+        trace_(trace),
+        rows_(state_rows(spec.direction, t)),
+        t_(t),
+        starts_(starts_of(spec, t)),
+        next_starts_(starts_of(spec, step_after(spec.direction, t))),
+        like_(acc(trace.hidden[0])) {}
 
   void run_forward(const at::Tensor& recurrent) {
     set_sums(recurrent);
     for (const TileInstruction& at : code_.forward) execute(at);
     states_.write(trace_.hidden[rows_.after], 0, 1);
+    if (trace_.read_hidden.defined())
+      trace_.read_hidden[rows_.after].copy_(without(next_starts_, trace_.hidden[rows_.after]));
     if (trace_.cell.defined()) states_.write(trace_.cell[rows_.after], 1, code_.columns.inner);
     kept_.write(trace_.gates[t_], 0, num_first_kept());
     if (trace_.more_kept.defined())
@@ -76,6 +85,7 @@ class TensorStep {
     input_sides_.write(gradients.input_side[t_], 0, code_.columns.input);
     if (code_.has_sides_apart) hidden_sides_.write(gradients.recurrent_side[t_], 0, code_.columns.hidden);
     if (gradients.carry.defined()) carry_.write(gradients.carry, 0, code_.columns.carried);
+    if (gradients.carry.defined() && starts_.defined()) gradients.carry.masked_fill_(starts_, 0);
     if (gradients.vectors.defined()) vectors_.write(gradients.vectors[t_], 0, code_.columns.vectors);
   }
 
@@ -83,6 +93,15 @@ class TensorStep {
   static at::Tensor acc(const at::Tensor& tensor) { return tensor.to(accumulation_type(tensor.scalar_type())); }
   at::Tensor column(const at::Tensor& tensor, int64_t index) const {
     return tensor.narrow(-1, index * trace_.hidden_size(), trace_.hidden_size());
+  }
+
+  // Returns the sequences that start with step t, (B, 1) bool, or an undefined tensor.
+  static at::Tensor starts_of(const UnrolledSpec& spec, int64_t t) {
+    const bool is_marked = spec.starts.defined() && t >= 0 && t < spec.starts.size(0);
+    return is_marked ? spec.starts[t].unsqueeze(1) : at::Tensor();
+  }
+  static at::Tensor without(const at::Tensor& starts, const at::Tensor& states) {
+    return starts.defined() ? at::where(starts, 0, states) : states;
   }
   int64_t num_first_kept() const { return std::min(code_.columns.kept, code_.columns.input); }
 
@@ -113,7 +132,7 @@ class TensorStep {
       at::Tensor sum;
       const auto add = [&](const at::Tensor& part) { sum = sum.defined() ? sum + part : acc(part); };
       if (state == 0) {
-        if (next == NextStep::kExists) add(gradients.from_next_step);
+        if (next == NextStep::kExists) add(without(next_starts_, gradients.from_next_step));
         if (gradients.output.defined()) add(gradients.output[t_]);
       } else if (gradients.cell_output.defined()) {
         add(column(gradients.cell_output[t_], static_cast<int64_t>(state) - 1));
@@ -140,7 +159,7 @@ class TensorStep {
       case Operation::kHiddenSide:
         return {sums_[at.b], {}};
       case Operation::kState:
-        return {state(rows_.before, at.index), {}};
+        return {without(starts_, state(rows_.before, at.index)), {}};
       case Operation::kStateGradient:
         return {state_gradients_[at.index], {}};
       case Operation::kProductGradient:
@@ -186,6 +205,7 @@ class TensorStep {
   const LayerTrace& trace_;
   StateRows rows_;
   int64_t t_;
+  at::Tensor starts_, next_starts_;
   at::Tensor like_;                          // (B, H) acc
   std::vector<at::Tensor> sums_;             // (B, H) acc each, by place (StepCode)
   std::vector<at::Tensor> state_gradients_;  // likewise, by state

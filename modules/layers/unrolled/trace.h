@@ -43,6 +43,11 @@ struct LayerTrace {
   at::Tensor operands;  // (T, B, operands * H): what products read in place of the hidden state; undefined if none does
   at::Tensor hidden;    // (T + 1, B, H): all hidden states; the initial one is before the first step that is read
   at::Tensor cell;      // (T + 1, B, inner * H) acc: all inner states, such as an LSTM's cell state, in the same order
+  // (T + 1, B, H): the hidden states as the products of the next step read them, zero where it starts; undefined if no
+  // step starts.
+  at::Tensor read_hidden;
+
+  const at::Tensor& hidden_of_products() const { return read_hidden.defined() ? read_hidden : hidden; }
 
   // Returns all tensors, which autograd keeps for the backward pass.
   std::vector<at::Tensor*> tensors() {
@@ -56,7 +61,8 @@ struct LayerTrace {
             &more_kept,
             &operands,
             &hidden,
-            &cell};
+            &cell,
+            &read_hidden};
   }
 
   int64_t num_steps() const { return gates.size(0); }
@@ -87,6 +93,7 @@ struct PassSpec {
   at::ScalarType type = at::kFloat;            // of the sequence and the hidden states
   at::ScalarType parameter_type = at::kFloat;  // of the parameters' gradients; products have the type of the sequence
   const StepCode* code = nullptr;              // of the cell
+  at::Tensor starts = {};                      // (T, B) bool: before these steps the states are zero; or undefined
 
   // Returns whether the gradients of the input's and the recurrent side differ: a GRU applies the reset gate between
   // them.
@@ -114,6 +121,9 @@ struct StateRows {
 inline StateRows state_rows(Direction direction, int64_t t) {
   return direction == Direction::kForward ? StateRows{t, t + 1} : StateRows{t + 1, t};
 }
+
+// Returns the step that is read after step t, which may be outside the sequence.
+inline int64_t step_after(Direction direction, int64_t t) { return direction == Direction::kForward ? t + 1 : t - 1; }
 
 // Return parts of a tensor of T + 1 states: (T, B, H), the states after or before each step; and the row of the initial
 // state, or of the state after the last step.

@@ -60,6 +60,10 @@ std::vector<LayerTrace> make_traces(const UnrolledSpec& spec, const std::vector<
   std::vector<LayerTrace> traces(static_cast<size_t>(states.hidden.size(0)));
   for (size_t layer = 0; layer < traces.size(); ++layer) {
     begin_trace(traces[layer], layer, spec, operands, states, allocate);
+    if (spec.starts.defined() && spec.has_recurrent_product()) {
+      traces[layer].read_hidden = allocate(traces[layer].hidden.sizes(), traces[layer].hidden.options());
+      traces[layer].read_hidden[row].copy_(traces[layer].hidden[row]);
+    }
     if (layer == 0)
       traces[0].input = operands[0].contiguous();
     else if (masks.empty())

@@ -60,9 +60,9 @@ class LayersInBlocks : public RecurrentLayer {
 
   virtual bool is_one_block() const = 0;
 
-  // sequence: (T, B, I), zero beyond each length.
+  // sequence: (T, B, I), zero beyond each length. starts: (T, B) bool, in the loop's order, or undefined.
   virtual RecurrentResult run_loop(const Loop& loop, const at::Tensor& sequence, const RecurrentState& initial,
-                                   const SequenceEnds& lengths) = 0;
+                                   const SequenceEnds& lengths, const at::Tensor& starts) = 0;
 
   // Returns the sequence, and the loop's initial states and weights, which `weights_at` returns by their index. States
   // that are not given are undefined. `type`: of the states.
@@ -77,9 +77,9 @@ class LayersInBlocks : public RecurrentLayer {
   RecurrentResult result_of(const at::Tensor& output, RecurrentState final, const RecurrentState& initial) const;
 
  private:
-  RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const at::Tensor& lengths) override;
+  RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) override;
   RecurrentResult run_block(Loop loop, const at::Tensor& sequence, const RecurrentState& initial,
-                            const SequenceEnds& lengths);
+                            const SequenceEnds& lengths, const Segments& segments);
 
   const CellProgram& program_;
   const StepCode& code_;
@@ -105,7 +105,7 @@ class UnrolledLayer : public LayersInBlocks {
  private:
   bool is_one_block() const override { return variant_.pipelines_layers; }
   RecurrentResult run_loop(const Loop& loop, const at::Tensor& sequence, const RecurrentState& initial,
-                           const SequenceEnds& lengths) override;
+                           const SequenceEnds& lengths, const at::Tensor& starts) override;
   std::vector<at::Tensor> dropout_masks(int64_t num_layers, const at::Tensor& sequence) const;
 
   UnrolledVariant variant_;

@@ -78,26 +78,27 @@ std::vector<std::string> mistakes_of(const CellText& text) {
 
 TEST(ParseCell, ReportsEachMistakeWithItsPlace) {
   const char* kTexts[] = {
-      "f = sigmod(f)\nh = h + f + n",        // an unknown function
-      "h = h + f + n + q",                   // an unknown name
-      "h = h + f + n\nh = 2 * h",            // a second assignment
-      "h = (h + f\nf = f + n",               // a parenthesis that is not closed
-      "h = h + f ** 2 + n",                  // a power
-      "h = h + f + n < 0",                   // a comparison as a number
-      "h = where(f, h, n)",                  // a number as a comparison
-      "h = max(f, n, h)",                    // too many arguments
-      "h = x.f + h.m",                       // a side of what is not a gate
-      "h = f + n + x",                       // the input itself
-      "h = f + n + 1.2.3",                   // not a number
-      "h = f + n\nunused = 2 * f",           // a value that is never used
-      "h = f × n",                           // a character of another alphabet
-      "f = sigmoid(f)",                      // a state without a value, a gate without a reader
-      "h = h.f + h.f(2 * h) + n",            // two products of one gate
-      "h = f + n + min(h, 1e300)",           // a number beyond float32
-      "h = f + n + 0 / 0",                   // not a number
-      "1 = h",                               // no name
-      "h = f n",                             // no sign between two values
-      "h = sigmod(f)\nn = tanhh(n)\nh = q",  // three mistakes
+      "f = sigmod(f)\nh = h + f + n",         // an unknown function
+      "h = h + f + n + q",                    // an unknown name
+      "h = h + f + n\nh = 2 * h",             // a second assignment
+      "h = (h + f\nf = f + n",                // a parenthesis that is not closed
+      "h = h + f ** 2 + n",                   // a power
+      "h = h + f + n < 0",                    // a comparison as a number
+      "h = where(f, h, n)",                   // a number as a comparison
+      "h = max(f, n, h)",                     // too many arguments
+      "h = x.f + h.m",                        // a side of what is not a gate
+      "h = f + n + x",                        // the input itself
+      "h = f + n + 1.2.3",                    // not a number
+      "h = f + n\nunused = 2 * f",            // a value that is never used
+      "h = f × n",                            // a character of another alphabet
+      "f = sigmoid(f)",                       // a state without a value, a gate without a reader
+      "h = h.f + h.f(2 * h) + n",             // two products of one gate
+      "h = f + n + min(h, 1e300)",            // a number beyond float32
+      "h = f + n + 0 / 0",                    // not a number
+      "1 = h",                                // no name
+      "h = f n",                              // no sign between two values
+      "h = sigmod(f)\nn = tanhh(n)\nh = q",   // three mistakes
+      "a = sigmod(f)\nb = a + q\nh = b + n",  // a value of an equation with a mistake is no mistake
       "",
   };
   for (const char* text : kTexts) {
@@ -109,6 +110,7 @@ TEST(ParseCell, ReportsEachMistakeWithItsPlace) {
 TEST(ParseCell, ReportsMistakesOfTheListsOfNames) {
   const CellText kTexts[] = {
       {.gates = {"f", "f"}, .states = {"h"}, .equations = "h = f"},
+      {.gates = {"z"}, .states = {"h", "z"}, .equations = "z = z + h\nh = z"},
       {.gates = {"x"}, .states = {"h"}, .equations = "h = x.x"},
       {.gates = {"tanh"}, .states = {"h"}, .equations = "h = x.tanh"},
       {.gates = {"a-b"}, .states = {"h"}, .equations = "h = h"},

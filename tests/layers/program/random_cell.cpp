@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <regex>
+
 #include "base/random.h"
 
 namespace rnnlab {
@@ -104,5 +106,32 @@ class RandomEquations {
 }  // namespace
 
 CellText random_cell(uint64_t seed) { return RandomEquations(seed).write(); }
+
+namespace {
+
+void replace(std::string& text, const std::string& pattern, const std::string& by) {
+  text = std::regex_replace(text, std::regex(pattern), by);
+}
+
+}  // namespace
+
+CellText random_cell_of_units(uint64_t seed) {
+  CellText text = random_cell(seed);
+  for (const std::string& gate : text.gates) {
+    replace(text.equations, "h\\." + gate + "\\b", "h * x." + gate);
+    replace(text.equations, "(^|[^.\\w])" + gate + "\\b", "$1x." + gate);
+  }
+  replace(text.equations, "(x\\.g\\d)\\(", "$1 * (");
+  return text;
+}
+
+CellText random_cell_of_sums(uint64_t seed) {
+  CellText text = random_cell(seed);
+  replace(text.equations, "h\\.(g\\d)\\(", "$1 * (");
+  for (size_t i = 0; i + 1 < text.gates.size(); ++i)
+    replace(text.equations, "[xh]\\." + text.gates[i] + "\\b", text.gates[i]);
+  if (text.states.size() > 1) replace(text.equations, "(^|[^.\\w])h\\b(?!\\.| =)", "$1s0");
+  return text;
+}
 
 }  // namespace rnnlab

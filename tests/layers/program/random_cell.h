@@ -11,4 +11,11 @@ namespace rnnlab {
 
 CellText random_cell(uint64_t seed);
 
+// Likewise without products of the hidden state: each reading of one is replaced by the state itself.
+CellText random_cell_of_units(uint64_t seed);
+
+// Likewise with one product for each gate, of which only the last may have its sides apart, and with the hidden state
+// read by products alone if there is another state.
+CellText random_cell_of_sums(uint64_t seed);
+
 }  // namespace rnnlab

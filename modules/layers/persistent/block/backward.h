@@ -20,6 +20,7 @@ class BlockBackward {
         owner_(work.sequence),
         rows_(work.sequence, opposite(work.sequence.order)),
         place_(rows_.first + owner_.place()),
+        starts_(work, opposite(work.sequence.order)),
         gates_(reinterpret_cast<uint32_t*>(shared)),
         unscales_(unscales),
         weights_(owner_.template weights<S>(work.weights), shared + T::kBackwardBufferBytes / 16, owner_.warp,
@@ -28,9 +29,9 @@ class BlockBackward {
   __device__ void run() {
     read_last();
     // Inputs are read two steps before they are used. Two names for them spare a copy, which would wait for the memory.
-    Inputs of_even(work_, owner_, rows_, place_);
+    Inputs of_even = read_inputs(0, place_);
     Inputs of_odd;
-    if (num_steps() > 1) of_odd = Inputs(work_, owner_, rows_, place_ + rows_.stride);
+    if (num_steps() > 1) of_odd = read_inputs(1, place_ + rows_.stride);
     for (int step = 0; step < num_steps(); step += 2) {
       run_step(step, of_even);
       if (step + 1 < num_steps()) run_step(step + 1, of_odd);
@@ -92,14 +93,21 @@ class BlockBackward {
     return to_float(static_cast<const Value*>(work_.hidden)[place_ + rows_.after + offset]);
   }
 
+  // place: of this thread's first cell, in the step.
+  __device__ Inputs read_inputs(int step, int64_t place) const {
+    Inputs inputs(work_, owner_, rows_, place);
+    inputs.starts = owner_.is_in_batch && starts_.at(step, owner_.sequence);
+    return inputs;
+  }
+
   // inputs: of this step in, of the step after the next out.
   __device__ void run_step(int step, Inputs& inputs) {
     weights_.read_ahead();
     Gradients gradients;
     differentiate(inputs, gradients);
     const float scale = T::Numbers::kIsScaled ? scale_of_warp(gradients) : 1.0f;
-    share(step, gradients, scale);
-    if (step + 2 < num_steps()) inputs = Inputs(work_, owner_, rows_, place_ + 2 * rows_.stride);
+    share(step, gradients, scale, inputs.starts);
+    if (step + 2 < num_steps()) inputs = read_inputs(step + 2, place_ + 2 * rows_.stride);
     __syncthreads();
     write(gradients);
     multiply_gates<T>(weights_, gates_ + (step & 1) * T::kGateWords + 2 * T::kPairs * owner_.lane,
@@ -115,9 +123,11 @@ class BlockBackward {
       float kept[kKeptRoom];
 #pragma unroll
       for (int i = 0; i < Cell::kKept; ++i) kept[i] = to_float(inputs.kept[cell][i]);
-      cell_.template backward<Functions>(kept, state_of(inputs, cell), hidden, inputs.cell_gradient[cell],
-                                         vectors_[cell], carried_[cell], gradients.gates[cell], gradients.aside[cell],
-                                         gradients.vectors[cell]);
+      const State state = state_of(inputs, cell);
+      cell_.template backward<Functions>(kept, inputs.starts ? state_at_start<Cell>(state) : state, hidden,
+                                         inputs.cell_gradient[cell], vectors_[cell], carried_[cell],
+                                         gradients.gates[cell], gradients.aside[cell], gradients.vectors[cell]);
+      if (inputs.starts) carried_[cell] = Cell::carried_from(state, {});
       if (Cell::kMaySpoilOthers && !owner_.has(cell)) gradients.clear(cell);
       bias_sums_[cell].add(gradients.gates[cell], gradients.aside[cell], gradients.vectors[cell]);
     }
@@ -144,8 +154,8 @@ class BlockBackward {
 
   // Writes the warp's gradients to shared memory as a lane of the product takes them. The transposition brings two
   // units of one sequence together: lane (row, column) has units 2 * column and 2 * column + 1 of 8 units, for sequence
-  // row / 2, of the first gate of a pair if row is even.
-  __device__ void share(int step, const Gradients& gradients, float scale) {
+  // row / 2, of the first gate of a pair if row is even. Nothing is handed to the steps before a start.
+  __device__ void share(int step, const Gradients& gradients, float scale, bool starts) {
     if (T::Numbers::kIsScaled && owner_.lane == 0) unscales_[(step & 1) * T::kWarps + owner_.warp] = 1.0f / scale;
     uint32_t* place =
         gates_ + (step & 1) * T::kGateWords + owner_.warp * (T::kGateWords / T::kWarps) + 2 * T::kPairs * owner_.lane;
@@ -155,8 +165,9 @@ class BlockBackward {
       for (int gate = 0; gate < kGates; gate += 2) {
         const auto word = [&](int half) {
           const float(&of_unit)[kGates] = gradients.gates[half];
-          const float second = gate + 1 < kGates ? of_unit[(gate + 1) % kGates] * scale : 0.0f;
-          return transposed(pack_part<Operand>(part, of_unit[gate] * scale, second));
+          const float first = starts ? 0.0f : of_unit[gate] * scale;
+          const float second = gate + 1 < kGates && !starts ? of_unit[(gate + 1) % kGates] * scale : 0.0f;
+          return transposed(pack_part<Operand>(part, first, second));
         };
         *reinterpret_cast<uint2*>(place + gate) = make_uint2(word(0), word(1));
       }
@@ -210,7 +221,8 @@ class BlockBackward {
   Cell cell_;
   BlockOwner<T> owner_;
   PassRows rows_;
-  int64_t place_;    // of this thread's first cell, in the current step
+  int64_t place_;  // of this thread's first cell, in the current step
+  Starts<Cell> starts_;
   uint32_t* gates_;  // two buffers: warps by parts by 32 lanes by kPairs by two words
   float* unscales_;
   WeightSlice<S> weights_;

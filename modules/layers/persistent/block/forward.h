@@ -18,6 +18,7 @@ class BlockForward {
         owner_(work.sequence),
         rows_(work.sequence, work.sequence.order),
         place_(rows_.first + owner_.place()),
+        starts_(work, work.sequence.order),
         table_rows_(work),
         hidden_(reinterpret_cast<uint32_t*>(shared)),
         weights_(owner_.template weights<S>(work.weights), shared + T::kForwardBufferBytes / 16, owner_.warp,
@@ -85,7 +86,8 @@ class BlockForward {
   __device__ void read_initial() {
     const int64_t before = place_ + rows_.before;
     for (int cell = 0; cell < T::kCells; ++cell)
-      carried_[cell] = owner_.has(cell) ? initial_state(before + owner_.offset(cell)) : State{};
+      carried_[cell] =
+          owner_.has(cell) && !starts_.at(0, owner_.sequence) ? initial_state(before + owner_.offset(cell)) : State{};
     const Value* hidden = static_cast<const Value*>(work_.hidden) + rows_.first + rows_.before;
     for (int i = static_cast<int>(threadIdx.x); i < T::kHiddenWords; i += T::kThreads) hidden_[i] = word_of(hidden, i);
   }
@@ -106,6 +108,7 @@ class BlockForward {
     const int unit = column_step * kColumnsAtOnce + lane % 4 * 8 + column % 2 * 4 + index % 2 * 2;
     const int64_t sequence = owner_.group * T::kSequences + column / 2;
     if (sequence >= sequence_.batch_size || unit >= owner_.hidden_size()) return 0;
+    if (starts_.at(0, static_cast<int>(sequence))) return 0;
     const Value* units = hidden + sequence * owner_.row_size() + owner_.column_of(unit);
     return pack_part<Operand>(part, to_float(units[0]), to_float(units[1]));
   }
@@ -146,6 +149,7 @@ class BlockForward {
     TwoProducts products[kGates];
     float aside[T::kCells];
     begin(inputs, products, aside);
+    const bool next_starts = owner_.is_in_batch && starts_.at(step + 1, owner_.sequence);
     if (step + 2 < num_steps()) inputs = read_inputs(step + 2, place_ + 2 * rows_.stride);
     weights_.read_ahead();
     multiply_hidden<T>(weights_, hidden_ + (step & 1) * T::kHiddenWords + 2 * owner_.lane, products);
@@ -153,7 +157,7 @@ class BlockForward {
     activate(products, aside, results);
     place_ += rows_.stride;
     if (step + 1 == num_steps()) return;
-    share(hidden_ + ((step + 1) & 1) * T::kHiddenWords, results);
+    share(hidden_ + ((step + 1) & 1) * T::kHiddenWords, results, next_starts);
     __syncthreads();
   }
 
@@ -187,15 +191,18 @@ class BlockForward {
 
   // Writes the hidden states of the warp's units to shared memory as a lane of the product takes them. The
   // transposition brings two units of one sequence together: lane (row, column) has units 2 * column and 2 * column + 1
-  // of sequence row / 2, of the first 8 units if row is even.
-  __device__ void share(uint32_t* buffer, const Results& results) const {
+  // of sequence row / 2, of the first 8 units if row is even. The next step of a sequence that starts reads zeros.
+  __device__ void share(uint32_t* buffer, const Results& results, bool next_starts) {
+    const float first = next_starts ? 0.0f : results.hidden[0], second = next_starts ? 0.0f : results.hidden[1];
+    if (next_starts)
+      for (State& state : carried_) state = {};
     const int row = owner_.lane / 4, pair = owner_.lane % 4;
     const int octet = owner_.warp % 2 * 2 + row % 2;  // of the 32 units of a column step
     const int reader = 4 * (row / 2 * 2 + pair / 2) + octet;
     uint32_t* place = buffer + (owner_.warp / 2 * kLanes + reader) * 2 + pair % 2;
 #pragma unroll
     for (int part = 0; part < T::kParts; ++part, place += 2 * kLanes * T::kColumnSteps)
-      *place = transposed(pack_part<Operand>(part, results.hidden[0], results.hidden[1]));
+      *place = transposed(pack_part<Operand>(part, first, second));
   }
 
   __device__ void write(int64_t place, const Results& results) const {
@@ -221,6 +228,7 @@ class BlockForward {
   BlockOwner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's first cell, in the current step
+  Starts<Cell> starts_;
   std::conditional_t<kInputs == StepInputs::kRowsOfTable, TableRows<Value, 1>, NoTableRows> table_rows_;
   uint32_t* hidden_;  // two buffers: parts by kColumnSteps by 32 lanes by two words
   WeightSlice<S> weights_;

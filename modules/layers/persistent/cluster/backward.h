@@ -24,6 +24,7 @@ class BackwardBlock {
         owner_(work.sequence, static_cast<int>(block_rank()), thread),
         rows_(work.sequence, opposite(work.sequence.order)),
         place_(rows_.first + owner_.place()),
+        starts_(work, opposite(work.sequence.order)),
         sums_(sums),
         gates_(gates),
         maxima_(maxima),
@@ -102,13 +103,16 @@ class BackwardBlock {
     return to_float(static_cast<const Value*>(work_.hidden)[place_ + rows_.after + offset]);
   }
 
-  __device__ Inputs read_inputs(int64_t place) const { return Inputs(work_, owner_, rows_, place); }
+  // place: of the thread's unit and first sequence, in the step.
+  __device__ Inputs read_inputs(int step, int64_t place) const {
+    return Inputs(work_, owner_, rows_, starts_, step, place);
+  }
 
   // Calls run_one(step, inputs) for each step, with the inputs of this step in and of the next step out.
   template <class RunOne>
   __device__ void run_steps(const RunOne& run_one) {
     begin();
-    Inputs inputs = read_inputs(place_);
+    Inputs inputs = read_inputs(0, place_);
     cluster_barrier();
     for (int step = 0; step < num_steps(); ++step, place_ += rows_.stride) run_one(step, inputs);
     finish(received_[0]);
@@ -122,9 +126,9 @@ class BackwardBlock {
     Gradients gradients;
     differentiate(step, inputs, received_[0], gradients);
     const float scale = T::Numbers::kIsScaled ? common_scale(step, gradients) : 1.0f;
-    share<kSharesAside>(step, gradients, scale);
+    share<kSharesAside>(step, gradients, scale, inputs);
     barrier_of_team();
-    if (step + 1 < num_steps()) inputs = read_inputs(place_ + rows_.stride);
+    if (step + 1 < num_steps()) inputs = read_inputs(step + 1, place_ + rows_.stride);
     multiply_and_send(step, 0, 1.0f / scale);
     write(step, gradients);
     return 1.0f / scale;
@@ -198,9 +202,13 @@ class BackwardBlock {
         float kept[kKeptRoom];
 #pragma unroll
         for (int j = 0; j < Cell::kKept; ++j) kept[j] = to_float(inputs.kept[tile][i][j]);
-        cell_.template backward<Functions>(
-            kept, to_float(inputs.state[tile][i]), hidden[tile][i], inputs.cell_gradient[tile][i], vectors_,
-            carried_[tile][i], gradients.gates[tile][i], gradients.aside[tile][i], gradients.vectors[tile][i]);
+        const float state = to_float(inputs.state[tile][i]);
+        const bool starts = inputs.starts[tile][i];
+        cell_.template backward<Functions>(kept, starts ? state_at_start<Cell>(state) : state, hidden[tile][i],
+                                           inputs.cell_gradient[tile][i], vectors_, carried_[tile][i],
+                                           gradients.gates[tile][i], gradients.aside[tile][i],
+                                           gradients.vectors[tile][i]);
+        if (starts) carried_[tile][i] = Cell::carried_from(state, {});
         if (Cell::kMaySpoilOthers && !owner_.has(tile, i)) gradients.clear(tile, i);
         bias_sums_.add(gradients.gates[tile][i], gradients.aside[tile][i], gradients.vectors[tile][i]);
       }
@@ -231,9 +239,10 @@ class BackwardBlock {
   }
 
   // Writes the warp's gradients to shared memory as a lane of the product takes them: two units of one sequence, a word
-  // for each gate, and one for the last gate of W x + b if that is requested.
+  // for each gate, and one for the last gate of W x + b if that is requested. Nothing is handed to the steps before a
+  // start.
   template <bool kSharesAside = false>
-  __device__ void share(int step, const Gradients& gradients, float scale) {
+  __device__ void share(int step, const Gradients& gradients, float scale, const Inputs& inputs) {
 #pragma unroll
     for (int part = 0; part < T::kParts; ++part)
 #pragma unroll
@@ -242,7 +251,8 @@ class BackwardBlock {
         uint32_t words[4] = {};
 #pragma unroll
         for (int gate = 0; gate < kGates; ++gate)
-          words[gate] = transposed(pack_part<Operand>(part, first[gate] * scale, second[gate] * scale));
+          words[gate] = transposed(pack_part<Operand>(part, inputs.starts[tile][0] ? 0.0f : first[gate] * scale,
+                                                      inputs.starts[tile][1] ? 0.0f : second[gate] * scale));
         if constexpr (kSharesAside) {
           const auto& [first_aside, second_aside] = gradients.aside[tile];
           words[kGates] = transposed(pack_part<Operand>(part, first_aside * scale, second_aside * scale));
@@ -357,8 +367,9 @@ class BackwardBlock {
   Owner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's unit and first sequence, in the current step
-  uint4* sums_;    // two buffers of each team: sending blocks by tiles of 16 units by tiles of sequences by 32 lanes
-  uint4* gates_;   // two buffers of each team: parts by tiles of sequences by warps by 32 lanes
+  Starts<Cell> starts_;
+  uint4* sums_;   // two buffers of each team: sending blocks by tiles of 16 units by tiles of sequences by 32 lanes
+  uint4* gates_;  // two buffers of each team: parts by tiles of sequences by warps by 32 lanes
   uint32_t* maxima_;
   int barrier_;
   WeightSlice<S> weights_;

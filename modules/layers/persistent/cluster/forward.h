@@ -21,6 +21,7 @@ class ForwardBlock {
         owner_(work.sequence, static_cast<int>(block_rank()), thread),
         rows_(work.sequence, work.sequence.order),
         place_(rows_.first + owner_.place()),
+        starts_(work, work.sequence.order),
         table_rows_(work),
         input_weights_(work, owner_),
         hidden_(hidden),
@@ -102,7 +103,8 @@ class ForwardBlock {
     for (int tile = 0; tile < T::kTiles; ++tile)
       for (int i = 0; i < 2; ++i) {
         carried_[tile][i] = 0.0f;
-        if (owner_.has(tile, i)) carried_[tile][i] = initial_state(before + owner_.offset(tile, i));
+        if (owner_.has(tile, i) && !starts_.at(0, owner_.sequence_of(tile, i)))
+          carried_[tile][i] = initial_state(before + owner_.offset(tile, i));
       }
     const Value* hidden = static_cast<const Value*>(work_.hidden) + rows_.first + rows_.before;
     for (int i = owner_.thread(); i < T::kTeams * T::kHiddenVectors; i += T::kThreads)
@@ -137,6 +139,7 @@ class ForwardBlock {
     const int64_t sequence =
         static_cast<int>(blockIdx.x) / T::kBlocks * T::kSequences + tile * kSequencesPerTile + lane / 4;
     if (sequence >= sequence_.batch_size || unit >= owner_.hidden_size()) return make_uint4(0, 0, 0, 0);
+    if (starts_.at(0, static_cast<int>(sequence))) return make_uint4(0, 0, 0, 0);
     const Value* units = hidden + sequence * owner_.hidden_size() + unit;
     const auto word = [&](int i) {
       return pack_part<Operand>(part, to_float(units[2 * i]), to_float(units[2 * i + 1]));
@@ -188,8 +191,7 @@ class ForwardBlock {
     for (int tile = 0; tile < T::kTiles; ++tile)
 #pragma unroll
       for (int i = 0; i < 2; ++i)
-        if (owner_.has(tile, i))
-          table_rows_.read_token(2 * tile + i, step, owner_.first_sequence + tile * kSequencesPerTile + i);
+        if (owner_.has(tile, i)) table_rows_.read_token(2 * tile + i, step, owner_.sequence_of(tile, i));
   }
 
   // inputs: of this step in, of the next step out.
@@ -197,6 +199,7 @@ class ForwardBlock {
     float sums[T::kGateTiles][T::kTiles][4] = {};  // see multiply_forward
     float aside[T::kTiles][2];
     begin(inputs, sums, aside);
+    read_starts(step);
     if (step + 1 < num_steps()) inputs = read_inputs(step + 1, place_ + rows_.stride);
     weights_.read_ahead();
     if (step > 0) received_[0].wait(step);
@@ -206,7 +209,19 @@ class ForwardBlock {
     write(place_, results);
   }
 
-  // Computes the results of a step, and sends the hidden states.
+  // Called for each step before its results are computed: a state was written since the step before, so that zero may
+  // take its place.
+  __device__ void read_starts(int step) {
+#pragma unroll
+    for (int tile = 0; tile < T::kTiles; ++tile)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        if (step > 0 && next_starts_[tile][i]) carried_[tile][i] = 0.0f;
+        next_starts_[tile][i] = owner_.has(tile, i) && starts_.at(step + 1, owner_.sequence_of(tile, i));
+      }
+  }
+
+  // Computes the results of a step, and sends the hidden states that the next step reads.
   __device__ void activate(int step, const ReceiveBarriers& received, const float (&sums)[T::kGateTiles][T::kTiles][4],
                            const float (&aside)[T::kTiles][2], Results& results) {
 #pragma unroll
@@ -220,8 +235,9 @@ class ForwardBlock {
                                                                     results.kept[tile][i]);
         if (Cell::kMaySpoilOthers && !owner_.has(tile, i)) results.hidden[tile][i] = 0.0f;
       }
-      if (step + 1 < num_steps())
-        send_hidden(buffer_of(step + 1), received.barrier_of(step + 1), tile, results.hidden[tile]);
+      const float read_next[2] = {next_starts_[tile][0] ? 0.0f : results.hidden[tile][0],
+                                  next_starts_[tile][1] ? 0.0f : results.hidden[tile][1]};
+      if (step + 1 < num_steps()) send_hidden(buffer_of(step + 1), received.barrier_of(step + 1), tile, read_next);
     }
   }
 
@@ -306,6 +322,8 @@ class ForwardBlock {
   Owner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's unit and first sequence, in the current step
+  Starts<Cell> starts_;
+  bool next_starts_[T::kTiles][2] = {};  // whether the next step of a sequence starts
   std::conditional_t<kInputs == StepInputs::kRowsOfTable, TableRows<Value, 2 * T::kTiles>, NoTableRows> table_rows_;
   std::conditional_t<kIsNarrow, NarrowWeights<T>, NoInputWeights<T>> input_weights_;
   uint4* hidden_;  // two buffers of each team: parts by tiles of sequences by kColumnSteps by 32 lanes

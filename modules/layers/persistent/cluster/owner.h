@@ -34,6 +34,7 @@ struct Owner {
   // The layer's, which is at most that of T.
   __device__ int hidden_size() const { return T::kFit == Fit::kWhole ? T::kHiddenSize : size; }
   __device__ bool is_in_layer() const { return unit < hidden_size(); }
+  __device__ int sequence_of(int tile, int i) const { return first_sequence + tile * kSequencesPerTile + i; }
   __device__ bool has(int tile, int i) const { return tile * kSequencesPerTile + i < num_sequences; }
 
   // In a row (B, H): the place of this unit for its first sequence, and the distance from there to another sequence.
@@ -61,10 +62,11 @@ struct BackwardInputs {
   State state[T::kTiles][2] = {};
   Value output_gradient[T::kTiles][2] = {};
   float cell_gradient[T::kTiles][2] = {};
+  bool starts[T::kTiles][2] = {};  // whether the sequence starts with the step
 
   // place: of the thread's unit and first sequence, in the row of the step.
   __device__ BackwardInputs(const PersistentBackward& work, const Owner<T>& owner, const PassRows& rows,
-                            int64_t place) {
+                            const Starts<Cell>& starts_of_pass, int step, int64_t place) {
     const Value* gates = static_cast<const Value*>(work.gates) + owner.gate_place(place);
     const Value* candidates = static_cast<const Value*>(work.candidates) + place;
     const Value* of_output = static_cast<const Value*>(work.output_gradient) + place;
@@ -81,6 +83,7 @@ struct BackwardInputs {
           kept[tile][i][gate] = gates[owner.gate_offset(tile, i, gate)];
         if constexpr (Cell::kKept > T::kGates) kept[tile][i][T::kGates] = candidates[offset];
         state[tile][i] = states[offset];
+        starts[tile][i] = starts_of_pass.at(step, owner.sequence_of(tile, i));
         if (work.output_gradient != nullptr) output_gradient[tile][i] = of_output[offset];
         if constexpr (Cell::kHasCellState)
           if (work.cell_gradient != nullptr) cell_gradient[tile][i] = of_cell[offset];

@@ -284,7 +284,7 @@ class LowerBackward : public BackwardBlock<T, /*kWritesHalf=*/false> {
   __device__ void run() {
     this->begin();
     if (this->owner_.thread() == 0) of_from_upper_.prepare();
-    Inputs inputs = this->read_inputs(this->place_);
+    Inputs inputs = this->read_inputs(0, this->place_);
     Factors factors(dropout_, this->owner_, this->place_);
     cluster_barrier();
     for (int step = 0; step < this->num_steps(); ++step, this->place_ += this->rows_.stride)
@@ -311,10 +311,10 @@ class LowerBackward : public BackwardBlock<T, /*kWritesHalf=*/false> {
     Gradients gradients;
     this->differentiate(inputs, hidden, gradients);
     const float scale = T::Numbers::kIsScaled ? this->common_scale(step, gradients) : 1.0f;
-    this->share(step, gradients, scale);
+    this->share(step, gradients, scale, inputs);
     this->barrier_of_team();
     if (step + 1 < this->num_steps()) {
-      inputs = this->read_inputs(this->place_ + this->rows_.stride);
+      inputs = this->read_inputs(step + 1, this->place_ + this->rows_.stride);
       factors = Factors(dropout_, this->owner_, this->place_ + this->rows_.stride);
     }
     this->multiply_and_send(step, 0, 1.0f / scale);

@@ -63,6 +63,7 @@ class TeamForward : public ForwardBlock<T, kInputs> {
     Sums sums = {};
     float aside[T::kTiles][2];
     this->begin(inputs, sums, aside);
+    this->read_starts(step);
     if (step + 1 < this->num_steps()) inputs = this->read_inputs(step + 1, this->place_ + this->rows_.stride);
     multiply<kTeam>(step, sums);
     add_partial(sums);
@@ -151,7 +152,7 @@ class TeamBackward : public BackwardBlock<T, kWritesHalf> {
 
   template <int kTeam>
   __device__ void run_team() {
-    Inputs inputs = this->read_inputs(this->place_);
+    Inputs inputs = this->read_inputs(0, this->place_);
     cluster_barrier();
     for (int step = 0; step < this->num_steps(); ++step, this->place_ += this->rows_.stride) {
       run_group<0, kTeam>(step, inputs);
@@ -167,11 +168,12 @@ class TeamBackward : public BackwardBlock<T, kWritesHalf> {
     if constexpr (kGroup == kTeam) {
       this->differentiate(step, inputs, this->received_[kTeam], gradients);
       const float scale = T::Numbers::kIsScaled ? this->common_scale(step, gradients) : 1.0f;
-      this->share(step, gradients, scale);
+      this->share(step, gradients, scale, inputs);
       if (this->owner_.unit_warp == 0 && this->owner_.lane == 0) unscale_of(step, kGroup) = 1.0f / scale;
     }
     barrier_of_warps(kFirstBarrier + T::kTeams + kGroup, T::kWarps);
-    if (kGroup == kTeam && step + 1 < this->num_steps()) inputs = this->read_inputs(this->place_ + this->rows_.stride);
+    if (kGroup == kTeam && step + 1 < this->num_steps())
+      inputs = this->read_inputs(step + 1, this->place_ + this->rows_.stride);
     this->multiply_and_send(step, kGroup, unscale_of(step, kGroup));
     if constexpr (kGroup == kTeam) this->write(step, gradients);
   }

@@ -43,7 +43,7 @@ class GridBackwardBlock {
         carried_.of(cell) = {tensors_.last_cell_state(cell), tensors_.later_cell_gradient(cell)};
       if constexpr (Cell::kCarriesHidden) carried_.of(cell).after = tensors_.last_hidden_state(cell);
     }
-    Step now = tensors_.read(0);
+    Step now = tensors_.read(0, 0);
     if constexpr (T::kPartners > 1) cluster_barrier();
     for (int i = 0; i < num_steps_ * T::kTurns; ++i, carried_.next_turn()) run_turn(Turn::of<T>(i), now);
     for (int turn = 0; turn < T::kTurns; ++turn, carried_.next_turn()) write_initial(turn);
@@ -80,7 +80,7 @@ class GridBackwardBlock {
 
     Gates gates;
     differentiate(turn, read, hidden, gates);
-    lay_out(index, gates);
+    lay_out(index, gates, read.starts);
     if constexpr (kWritesHalf) scales_.tell_block(index);
     Products::publish();
     __syncthreads();
@@ -102,7 +102,7 @@ class GridBackwardBlock {
     write(now, gates);
     const Turn next = Turn::of<T>(now.index + 1);
     if (next.turn == 0) tensors_.advance();
-    if (next.step < num_steps_) read = tensors_.read(next.turn);
+    if (next.step < num_steps_) read = tensors_.read(next.step, next.turn);
   }
 
   __device__ void write(const Turn& now, const Gates& gates) {
@@ -136,9 +136,12 @@ class GridBackwardBlock {
       float kept[GridGradients<T>::kKeptRoom];
 #pragma unroll
       for (int j = 0; j < Cell::kKept; ++j) kept[j] = to_float(read.kept[cell][j]);
-      cell_.template backward<FunctionsOf<typename T::Numbers>>(kept, to_float(read.state[cell]), hidden[cell],
-                                                                read.cell_gradient[cell], vectors_, carried_.of(cell),
-                                                                gates.of[cell], gates.aside[cell], gates.vectors[cell]);
+      const float state = to_float(read.state[cell]);
+      const bool starts = read.starts[cell];
+      cell_.template backward<FunctionsOf<typename T::Numbers>>(
+          kept, starts ? state_at_start<Cell>(state) : state, hidden[cell], read.cell_gradient[cell], vectors_,
+          carried_.of(cell), gates.of[cell], gates.aside[cell], gates.vectors[cell]);
+      if (starts) carried_.of(cell) = Cell::carried_from(state, {});
       if (!owner_.has(turn * T::kCells + cell)) {  // computed from another cell's values, which were read instead
 #pragma unroll
         for (float& gate : gates.of[cell]) gate = 0.0f;
@@ -150,8 +153,8 @@ class GridBackwardBlock {
   }
 
   // Writes the gradients to shared memory as products read them, multiplied by their sequence's scale if they become
-  // float16.
-  __device__ void lay_out(int index, const Gates& gradients) {
+  // float16. Nothing is handed to the steps before a start.
+  __device__ void lay_out(int index, const Gates& gradients, const bool (&starts)[T::kCells]) {
     uint4* gates = partners_.gates(index, 0);
     float* unscale = partners_.unscale(index, 0);
     float scales[T::kCells];
@@ -167,7 +170,8 @@ class GridBackwardBlock {
       for (int gate = 0; gate < kGates; ++gate) {
         const int row = gate * T::kUnits + owner_.unit_of_block;
         const int vector = row / kColumnsAStep * 2 * T::kSequences + row / kOctet % 2 * kOctet;
-        place[vector * kOctet + row % kOctet] = from_float<Operand>(gradients.of[cell][gate] * scale);
+        const float gradient = starts[cell] ? 0.0f : gradients.of[cell][gate];
+        place[vector * kOctet + row % kOctet] = from_float<Operand>(gradient * scale);
       }
     }
   }

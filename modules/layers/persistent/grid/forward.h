@@ -21,6 +21,7 @@ class GridForwardBlock {
         owner_(work.sequence, first_group),
         rows_(work.sequence, work.sequence.order),
         place_(rows_.first + owner_.place()),
+        starts_(work, work.sequence.order),
         table_rows_(work),
         exchange_(static_cast<uint4*>(work.exchange) +
                   owner_.group * T::kTurns * T::kHiddenBuffers * T::kHiddenVectors),
@@ -34,7 +35,9 @@ class GridForwardBlock {
   __device__ void run() {
     read_bias();
     for (int cell = 0; cell < T::kTurns * T::kCells; ++cell)
-      carried_.of(cell) = owner_.has(cell) ? initial_state(place_ + rows_.before + owner_.offset(cell)) : 0.0f;
+      carried_.of(cell) = owner_.has(cell) && !starts_.at(0, owner_.sequence_of(cell))
+                              ? initial_state(place_ + rows_.before + owner_.offset(cell))
+                              : 0.0f;
     if constexpr (kInputs == StepInputs::kRowsOfTable) read_tokens(Turn::of<T>(0));
     Inputs inputs = read_inputs(0, 0, place_);
     const int num_steps = static_cast<int>(sequence_.num_steps);
@@ -131,14 +134,21 @@ class GridForwardBlock {
     if (T::kTurns > 1 && next.step > 0 && (has_next || !is_last_turn)) ask_ahead(next.step, next.turn);
     float kept[T::kCells][kKeptRoom];
     float hidden[T::kCells];
+    bool next_starts[T::kCells];
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell)
+      next_starts[cell] = starts_.at(step + 1, owner_.sequence_of(turn * T::kCells + cell));
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) hidden[cell] = activate(sums, turn, cell, inputs.of[cell], kept[cell]);
-    if (has_next) hand_out(step + 1, turn, hidden);
+    if (has_next) hand_out(step + 1, turn, hidden, next_starts);
     if (!is_last_turn)
       inputs = read_inputs(next.index, next.turn, place_);
     else if (has_next)
       inputs = read_inputs(next.index, 0, place_ + rows_.stride);
     write(turn, kept, hidden);
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell)
+      if (next_starts[cell]) carried_.of(cell) = 0.0f;
     if (has_next) empty(step + 3, turn);
     if constexpr (!Products::kAreAsynchronous) exchange_fence();
     if (is_last_turn) place_ += rows_.stride;
@@ -160,6 +170,7 @@ class GridForwardBlock {
 
   __device__ uint4 initial_octet(int sequence, int unit) const {
     if (sequence >= sequence_.batch_size || unit >= owner_.hidden_size) return make_uint4(0, 0, 0, 0);
+    if (starts_.at(0, sequence)) return make_uint4(0, 0, 0, 0);
     const Value* units = static_cast<const Value*>(work_.hidden) + rows_.first + rows_.before +
                          static_cast<int64_t>(sequence) * owner_.hidden_size + unit;
     const auto word = [&](int i) { return pack<Operand>(to_float(units[2 * i]), to_float(units[2 * i + 1])); };
@@ -253,11 +264,13 @@ class GridForwardBlock {
     return Cell::kMaySpoilOthers && !owner_.has(turn * T::kCells + cell) ? 0.0f : hidden;
   }
 
-  // Hands the hidden states to all blocks: two units in a word, which every other thread writes.
-  __device__ void hand_out(int step, int turn, const float (&hidden)[T::kCells]) const {
+  // Hands the hidden states that a step reads to all blocks: two units in a word, which every other thread writes.
+  __device__ void hand_out(int step, int turn, const float (&hidden)[T::kCells],
+                           const bool (&starts)[T::kCells]) const {
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
-      const uint32_t word = pack<Operand>(hidden[cell], __shfl_down_sync(~0u, hidden[cell], 1));
+      const float read = starts[cell] ? 0.0f : hidden[cell];
+      const uint32_t word = pack<Operand>(read, __shfl_down_sync(~0u, read, 1));
       if (owner_.lane % 2 == 0) write_exchanged(word_in(buffer_of(step, turn), cell), word);
     }
   }
@@ -300,6 +313,7 @@ class GridForwardBlock {
   GridOwner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's unit and first cell, in the current step
+  Starts<Cell> starts_;
   std::conditional_t<kInputs == StepInputs::kRowsOfTable, TableRows<Value, T::kCells>, NoTableRows> table_rows_;
   uint4* exchange_;  // kHiddenBuffers of each turn of the group
   uint4* hidden_;    // the hidden states of this warpgroup's half of the units

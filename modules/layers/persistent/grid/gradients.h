@@ -28,6 +28,7 @@ class GridGradients {
     State state[T::kCells];
     Value output_gradient[T::kCells];
     float cell_gradient[T::kCells];
+    bool starts[T::kCells];  // whether the sequence starts with the step
   };
   // Gradients of the gates before activation: of R h + b, and of W x + b of the last gate if that differs.
   struct Gates {
@@ -44,7 +45,8 @@ class GridGradients {
       : work_(work),
         owner_(owner),
         rows_(work.sequence, opposite(work.sequence.order)),
-        place_(rows_.first + owner.place()) {}
+        place_(rows_.first + owner.place()),
+        starts_(work, opposite(work.sequence.order)) {}
 
   __device__ void advance() { place_ += rows_.stride; }
 
@@ -62,7 +64,8 @@ class GridGradients {
     return to_float(static_cast<const Value*>(work_.later_hidden)[owner_.place() + owner_.offset(cell)]);
   }
 
-  __device__ Step read(int turn) const {
+  // Reads the inputs of a turn of the step to which the tensors have advanced.
+  __device__ Step read(int step, int turn) const {
     const Value* gates = static_cast<const Value*>(work_.gates) + owner_.gate_place(place_);
     const Value* candidates = static_cast<const Value*>(work_.candidates) + place_;
     const Value* output_gradient = static_cast<const Value*>(work_.output_gradient) + place_;
@@ -76,6 +79,7 @@ class GridGradients {
         read.kept[cell][gate] = gates[owner_.gate_offset(turn * T::kCells + cell, gate)];
       if constexpr (Cell::kKept > kGates) read.kept[cell][kGates] = candidates[offset];
       read.state[cell] = state_at(place_ + offset);
+      read.starts[cell] = starts_.at(step, owner_.sequence_of(turn * T::kCells + cell));
       read.output_gradient[cell] = from_float<Value>(0.0f);
       if (work_.output_gradient != nullptr) read.output_gradient[cell] = output_gradient[offset];
       read.cell_gradient[cell] = 0.0f;
@@ -124,6 +128,7 @@ class GridGradients {
   GridOwner<T> owner_;  // a copy, because a reference would keep the whole block out of registers
   PassRows rows_;
   int64_t place_;  // of this thread's unit and first cell, in the current step
+  Starts<Cell> starts_;
 };
 
 // The factors of gates' gradients before they become float16: powers of two that bring the largest gradient near

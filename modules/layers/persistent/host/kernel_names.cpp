@@ -28,8 +28,8 @@ std::string source_including(const char* header) {
 std::string source_of_cell(const PersistentProgram& program) {
   if (program.has_heads) return including("shared/slstm.h");
   const std::string cell = fmt::format(
-      "using Equations = ProgramCell<rnnlab::kernels::JitProgram, rnnlab::kernels::HiddenStatesRead::{}, {}>;\n",
-      name_of(program.reads), program.may_spoil_others);
+      "using Equations = ProgramCell<rnnlab::kernels::JitProgram, rnnlab::kernels::HiddenStatesRead::{}, {}, {}>;\n",
+      name_of(program.reads), program.may_spoil_others, program.has_starts);
   return fmt::format("{}namespace rnnlab::kernels {{\n{}}}\n{}", including("shared/program_cell.h"), program.text,
                      cell);
 }

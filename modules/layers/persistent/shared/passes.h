@@ -23,6 +23,7 @@ struct PersistentProgram {
   HiddenStatesRead reads = HiddenStatesRead::kBefore;
   bool may_spoil_others = false;  // ProgramCell::kMaySpoilOthers
   bool has_heads = false;         // of kSlstmProgram alone
+  bool has_starts = false;        // whether the kernels read PersistentForward::starts
 };
 
 // sLSTM (cells/slstm.cpp), whose kernels are written for it (slstm.h) instead of compiled from a text.
@@ -111,6 +112,9 @@ struct PersistentForward {
   // States whether the pass writes initial states of 0, and reads none. Only kernels of kNarrow, and the upper layer of
   // a pair, read it.
   bool begins_with_zeros = false;
+  // (T, B), of programs that have starts: whether the states before a step are zero, whatever the states after the step
+  // before it are. A pair of layers has none.
+  const bool* starts = nullptr;
 };
 
 // gate_gradients: W x + b and R h + b of a gate have the same gradient, except of the last gate of a cell that
@@ -147,6 +151,7 @@ struct PersistentBackward {
   const int32_t* later_exponent = nullptr;  // the same of the steps that are read later, or null
   void* exchange = nullptr;                 // backward_exchange_bytes
   int* timed_out = nullptr;
+  const bool* starts = nullptr;  // as forward
 };
 
 // The dropout between two layers.

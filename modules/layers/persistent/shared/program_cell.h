@@ -78,7 +78,7 @@ struct BackwardUnit {
   float carry = 0.0f;
 };
 
-template <class Program, HiddenStatesRead kRead, bool kSpoils>
+template <class Program, HiddenStatesRead kRead, bool kSpoils, bool kStarts>
 struct ProgramCell {
   // kGates: products that a unit needs in a step. kKept: numbers that the forward pass keeps for the backward pass,
   // besides states. kStates: numbers of a unit that are carried from step to step. kVectors: learned numbers of a unit.
@@ -99,6 +99,7 @@ struct ProgramCell {
   // Whether a unit that does not exist, whose sums are 0, may have other states and gradients than 0, which would
   // spoil products.
   static constexpr bool kMaySpoilOthers = kSpoils;
+  static constexpr bool kHasStarts = kStarts;  // PersistentProgram::has_starts
 
   // The state of a unit that is carried from step to step: the inner state, or the hidden state of a cell that has
   // none.

@@ -19,6 +19,7 @@ struct Slstm : SlstmSizes {
   static constexpr bool kCarriesHidden = false;
   static constexpr bool kHasHeads = true;
   static constexpr bool kMaySpoilOthers = false;
+  static constexpr bool kHasStarts = false;
 
   struct State {
     float cell, normalizer, stabilizer;

@@ -47,6 +47,41 @@ struct PassRows {
   __device__ int64_t size_of_states() const { return (num_steps + 1) * row; }
 };
 
+// The sequences that start with a step (PersistentForward::starts). Steps are counted in the order of the pass; those
+// after its last one start nothing.
+template <class Cell>
+class Starts {
+ public:
+  template <class Work>
+  __device__ Starts(const Work& work, ReadingOrder order_of_pass)
+      : starts_(work.starts),
+        num_steps_(static_cast<int>(work.sequence.num_steps)),
+        batch_size_(work.sequence.batch_size),
+        goes_up_(order_of_pass == ReadingOrder::kForward) {}
+
+  __device__ bool at(int step, int sequence) const {
+    if constexpr (!Cell::kHasStarts)
+      return false;
+    else
+      return step < num_steps_ && starts_[(goes_up_ ? step : num_steps_ - 1 - step) * batch_size_ + sequence];
+  }
+
+ private:
+  const bool* starts_;
+  int num_steps_;
+  int64_t batch_size_;
+  bool goes_up_;
+};
+
+// The state that the backward pass reads in a step that starts: zero, unless it reads the state after the step.
+template <class Cell>
+__device__ typename Cell::State state_at_start(const typename Cell::State& state) {
+  if constexpr (Cell::kReadsStateAfter)
+    return state;
+  else
+    return {};
+}
+
 // Read and write the cell states of a unit, whose tensors are `distance` apart if the cell has several.
 template <class State>
 __device__ State read_state(const float* place, int64_t distance) {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Says which steps of a sequence belong together: its length, and the steps before which the states are zero, as at the
+// first step of an episode or of a document in a stream. A bidirectional layer passes no state over such a border in
+// either direction.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "layers/parameters.h"
+
+namespace rnnlab {
+
+struct Segments {
+  at::Tensor lengths;  // (B) int64 on the CPU, each from 1 to T; undefined if every sequence is whole
+  at::Tensor starts;   // (T, B) bool: no state passes from step t - 1 to step t; undefined if no step starts
+};
+
+// Returns the steps within the lengths that start in the reading order of a direction, (T, B) bool, dense: forward,
+// those of `starts`; in reverse, the steps before them. The first step that is read in reverse never starts, because no
+// step of `starts` follows it. Undefined if no step starts.
+at::Tensor starts_in_order(const Segments& segments, Direction direction);
+
+// Returns the initial states (L * D, B, H) with zeros for those sequences whose first step starts. In reverse no
+// initial state changes. Undefined states stay undefined.
+at::Tensor without_started(const at::Tensor& initial, const Segments& segments, int64_t num_directions);
+
+}  // namespace rnnlab
