@@ -108,6 +108,7 @@ std::vector<BenchCase> expand_grid(const BenchSettings& s) {
                                .cudnn_algorithm = s.cudnn_algorithm[i[4]]},
                    .batch_size = s.batch_size[i[6]],
                    .num_steps = s.num_steps[i[7]],
+                   .starts = s.starts,
                    .own_cell = is_own(cell.cell) ? cell.name : ""});
   });
   return all;

@@ -212,6 +212,7 @@ RowKey row_key(LayerChoice layer, const std::string& device, const BenchCase& co
           .input_size = combination.options.input_size,
           .bidirectional = combination.options.bidirectional,
           .heads = combination.options.heads,
+          .starts = combination.starts,
           .persistent_form = form_text(layer.persistent_form)};
 }
 

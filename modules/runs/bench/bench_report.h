@@ -111,6 +111,7 @@ struct RowKey {
   int64_t input_size = 0;
   bool bidirectional = false;
   int64_t heads = 1;
+  double starts = 0;
   std::string persistent_form = {};  // "" if the layer may take any, or has none
 
   bool operator==(const RowKey&) const = default;
@@ -119,7 +120,7 @@ struct RowKey {
   std::string layer_text() const { return persistent_form.empty() ? layer : layer + " " + persistent_form; }
 
   RNNLAB_FIELDS(layer, device, mode, precision, cell, cudnn_algorithm, hidden_size, batch_size, num_steps, num_layers,
-                input_size, bidirectional, where_given(heads), where_given(persistent_form))
+                input_size, bidirectional, where_given(heads), where_given(starts), where_given(persistent_form))
 };
 
 // The measurement of a layer.
@@ -194,8 +195,8 @@ BenchReport read_report(const std::string& file);
 // ---- tables for people and CSV for programs (bench_report_text.cpp) ----
 
 // A column of row keys for people; its cell is "" for the usual value. The columns are device, mode, precision, cell,
-// cuDNN's algorithm, I, H, B, T, L, D and heads, without the layer. The usual values are algorithm auto, I equal to H,
-// D 1 and one head.
+// cuDNN's algorithm, I, H, B, T, L, D, heads and starts, without the layer. The usual values are algorithm auto, I
+// equal to H, D 1, one head and no starts.
 struct KeyColumn : Column<RowKey> {
   std::string usual = "";  // text for the usual value, where it must be shown
 };

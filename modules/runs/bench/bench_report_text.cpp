@@ -23,6 +23,8 @@ std::string directions(const RowKey& key) { return key.bidirectional ? "2" : "";
 
 std::string heads(const RowKey& key) { return key.heads == 1 ? "" : fmt::format("{} heads", key.heads); }
 
+std::string starts(const RowKey& key) { return key.starts == 0 ? "" : fmt::format("starts {}", key.starts); }
+
 // Sizes are shown with their letter; words need no heading.
 std::string with_heading(const KeyColumn& column, const RowKey& key) {
   const std::string text = column.cell(key);
@@ -38,10 +40,11 @@ void add_part(std::vector<std::string>& parts, std::string part) {
 
 const std::vector<KeyColumn>& key_columns() {
   static const std::vector<KeyColumn> columns = {
-      {{"device", &RowKey::device}}, {{"mode", &RowKey::mode}},          {{"precision", &RowKey::precision}},
-      {{"cell", &RowKey::cell}},     {{"algorithm", algorithm}, "auto"}, {{"I", inputs}, "I = H"},
-      {{"H", &RowKey::hidden_size}}, {{"B", &RowKey::batch_size}},       {{"T", &RowKey::num_steps}},
-      {{"L", &RowKey::num_layers}},  {{"D", directions}, "D 1"},         {{"heads", heads}, "1 head"}};
+      {{"device", &RowKey::device}},    {{"mode", &RowKey::mode}},          {{"precision", &RowKey::precision}},
+      {{"cell", &RowKey::cell}},        {{"algorithm", algorithm}, "auto"}, {{"I", inputs}, "I = H"},
+      {{"H", &RowKey::hidden_size}},    {{"B", &RowKey::batch_size}},       {{"T", &RowKey::num_steps}},
+      {{"L", &RowKey::num_layers}},     {{"D", directions}, "D 1"},         {{"heads", heads}, "1 head"},
+      {{"starts", starts}, "no starts"}};
   return columns;
 }
 

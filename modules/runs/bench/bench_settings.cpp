@@ -127,6 +127,10 @@ void list_axes(config::Schema<BenchSettings>& s) {
       .at_most(kMost);
   s.field("bidirectional", &BenchSettings::bidirectional, "a second set of weights reads from the other end");
   s.field("heads", &BenchSettings::heads, "heads of cell: slstm, which divide hidden_size").at_least(1).at_most(kMost);
+  s.field("starts", &BenchSettings::starts,
+          "probability that the states are zero before a step, as at the first step of an episode")
+      .at_least(0)
+      .at_most(1);
 }
 
 void list_protocol(config::Schema<BenchSettings>& s) {

@@ -36,6 +36,7 @@ struct BenchSettings {
   std::optional<int64_t> input_size;  // default: hidden_size
   bool bidirectional = false;
   int64_t heads = 1;  // of slstm
+  double starts = 0;  // the probability that the states are zero before a step of a sequence
   int64_t processes = 1;
   int64_t repeats = 15;
   double min_seconds = 0;
@@ -71,6 +72,7 @@ struct BenchCase {
   RecurrentOptions options;
   int64_t batch_size = 1;
   int64_t num_steps = 1;
+  double starts = 0;
   std::string own_cell = {};  // the name of a cell of a file in rows; "" for a cell of the list
 };
 

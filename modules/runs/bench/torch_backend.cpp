@@ -3,6 +3,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/DeviceGuard.h>
@@ -118,7 +119,9 @@ std::shared_ptr<RecurrentLayer> make_timed_layer(const Problem& problem, LayerCh
   const BenchCase& combination = problem.combination;
   RecurrentOptions options = combination.options;
   options.persistent_form = choice.persistent_form;
-  require_supported(choice.kind, work_on(problem.device, {.options = options, .precision = combination.precision}));
+  require_supported(choice.kind, work_on(problem.device, {.options = options,
+                                                          .precision = combination.precision,
+                                                          .has_starts = combination.starts > 0}));
   auto layer = make_layer(choice.kind, options);
   copy_weights(*problem.weights, *layer);
   layer->to(problem.device);
@@ -147,6 +150,8 @@ Problem make_problem(const BenchCase& combination, c10::Device device, uint64_t 
   problem.initial.hidden = draw({o.num_layers * directions, batch_size, o.hidden_size});
   // States after the second start at zero: a normalizer that is drawn may be zero or negative.
   if (has_cell_state(o.cell)) problem.initial.inner.push_back(draw(problem.initial.hidden.sizes()));
+  if (combination.starts > 0)
+    problem.starts = at::rand({combination.num_steps, batch_size}).lt(combination.starts).to(device);
   problem.output_gradient = draw({combination.num_steps, batch_size, directions * o.hidden_size});
   return problem;
 }
@@ -172,7 +177,7 @@ void TimedLayer::step(Pass pass) {
   RecurrentResult result;
   {
     const AutocastGuard autocast(problem_.combination.precision, problem_.device);
-    result = layer_->forward(input_, initial_);
+    result = layer_->forward(input_, initial_, {}, problem_.starts);
   }
   // The layer chooses its output type under autocast, so the gradient is converted to this type.
   if (!output_gradient_.defined()) output_gradient_ = problem_.output_gradient.to(result.output.scalar_type());

@@ -45,6 +45,7 @@ struct Problem {
   std::shared_ptr<RecurrentLayer> weights;  // on the CPU, in float32
   at::Tensor input;                         // (T, B, I) on the device, in float32, like the tensors below
   RecurrentState initial;                   // (L * D, B, H)
+  at::Tensor starts;                        // (T, B) bool, or undefined
   at::Tensor output_gradient;               // (T, B, D * H)
 };
 Problem make_problem(const BenchCase& combination, c10::Device device, uint64_t seed);
