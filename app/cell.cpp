@@ -135,8 +135,10 @@ std::string derivative_text(const CellProgram& program) {
   std::string text = fmt::format("reverse program:\n{}", reverse_text(program, reverse));
   text += fmt::format("kept for it: {}\n", kept_text(program, reverse));
   if (num_points == 0) return text + "No gradient was compared: the equations are not finite at random inputs.\n";
-  return text + fmt::format("Its gradients differ from those by dual numbers by {:.1e} at most, at {} random points.\n",
-                            difference, num_points);
+  return text + fmt::format(
+                    "The reverse program's gradients differ from those of dual numbers by at most {:.1e}, at {} random "
+                    "points.\n",
+                    difference, num_points);
 }
 
 std::string cell_text(const NamedCell& named) {

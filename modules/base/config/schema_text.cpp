@@ -51,28 +51,46 @@ std::string limits_text(const FieldSpec& field, const void* defaults) {
 struct Line {
   std::string content;
   std::string comment;
+  std::vector<std::string> block = {};  // the lines of a value that is written as a block, below the key
 };
+
+// Returns the lines of a text that ends each of them, such as equations; none if a block would not be the same text.
+std::vector<std::string> lines_of_block(const FieldSpec& field, const void* object) {
+  const std::vector<Scalar> values = field.get(object);
+  const auto* text = field.arity == Arity::kList || values.empty() ? nullptr : std::get_if<std::string>(&values[0]);
+  if (text == nullptr || !text->ends_with('\n')) return {};
+  std::vector<std::string> lines = split(text->substr(0, text->size() - 1), '\n');
+  const auto is_the_same_in_a_block = [](const std::string& line) {
+    const bool is_printable = std::ranges::all_of(line, [](char c) { return c >= ' ' && c <= '~'; });
+    return is_printable && !line.starts_with(' ') && !line.ends_with(' ') && !line.empty();
+  };
+  return std::ranges::all_of(lines, is_the_same_in_a_block) ? lines : std::vector<std::string>();
+}
 
 // An absent optional is printed as a comment, unless its default is a value: then null is printed, because only null
 // restores the absent state.
 Line field_line(const Entry& entry, const void* object, const void* defaults) {
   const FieldSpec& field = *entry.field();
   const bool is_absent = field.arity == Arity::kOptional && field.get(object).empty() && field.get(defaults).empty();
-  const std::string content =
-      is_absent ? fmt::format("# {}:", entry.key) : fmt::format("{}: {}", entry.key, value_text(field, object));
-  return {content, fmt::format("{} ({})", meaning(entry), limits_text(field, defaults))};
+  std::vector<std::string> block = lines_of_block(field, object);
+  const std::string value = block.empty() ? value_text(field, object) : "|";
+  const std::string content = is_absent ? fmt::format("# {}:", entry.key) : fmt::format("{}: {}", entry.key, value);
+  return {content, fmt::format("{} ({})", meaning(entry), limits_text(field, defaults)), std::move(block)};
 }
 
-// A long comment continues on the lines below. The comment is placed above the key if the value leaves too little room.
+// A long comment continues on the lines below. The comment is placed above the key if the value is a block or leaves
+// too little room.
 void append_line(std::string& text, const std::string& indent, const Line& line, size_t width) {
   constexpr size_t kMostColumns = 120, kFewestForComment = 40;
   const std::string mark = "  # ";
   const size_t before = indent.size() + std::max(width, display_width(line.content));
-  const bool is_above = before + mark.size() + std::min(kFewestForComment, display_width(line.comment)) > kMostColumns;
+  const bool is_above = !line.block.empty() ||
+                        before + mark.size() + std::min(kFewestForComment, display_width(line.comment)) > kMostColumns;
   if (is_above) {
     for (const std::string& piece : wrap(line.comment, kMostColumns - std::min(kMostColumns, indent.size() + 2)))
       text += fmt::format("{}# {}\n", indent, piece);
     text += indent + line.content + "\n";
+    for (const std::string& one : line.block) text += indent + "  " + one + "\n";
     return;
   }
   std::string content = indent + line.content;
