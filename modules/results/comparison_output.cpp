@@ -301,10 +301,8 @@ std::string lines_of_texts(const std::string& prefix, const std::vector<std::str
 }
 
 std::string forced_lines(const std::vector<std::string>& forced) {
-  return forced.empty()
-             ? ""
-             : "FORCED: the two sides differ in more than what is compared, so a ratio is one of times alone.\n" +
-                   lines_of_texts("  ", forced) + "\n";
+  if (forced.empty()) return "";
+  return "FORCED: the sides differ in more than what is compared.\n" + lines_of_texts("  ", forced) + "\n";
 }
 
 std::string percent_text(const std::optional<double>& part) {

@@ -115,8 +115,8 @@ TEST(DeviceScaling, IsForcedWithItsReasons) {
   two.summary.layer = "naive";
   const DeviceScaling scaling = scaling_of({run_of_equal_parts(1, 64, 4), two}, {1}, OnDifference::kForce);
   EXPECT_THAT(scaling.forced, Contains(HasSubstr("layer: fused in ")));
-  EXPECT_TRUE(device_scaling_text(scaling).starts_with(
-      "FORCED: the two sides differ in more than what is compared, so a ratio is one of times alone.\n  layer: "));
+  EXPECT_TRUE(
+      device_scaling_text(scaling).starts_with("FORCED: the sides differ in more than what is compared.\n  layer: "));
 }
 
 TEST(DeviceScaling, IsATableThatFitsTheTerminal) {
