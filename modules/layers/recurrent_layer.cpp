@@ -137,12 +137,13 @@ Segments RecurrentLayer::checked(const at::Tensor& input, const at::Tensor& leng
   if (!starts.defined()) return {lengths, {}};
   RNNLAB_INVARIANT(info_of(kind()).has_starts,
                    fmt::format("starts were given, but layer: {} does not support them", config::name_of(kind())));
-  const at::Tensor steps_first = options_.batch_first ? starts.t() : starts;
+  std::vector<int64_t> shape = {input.size(0), input.size(1)};
+  if (options_.batch_first) std::swap(shape[0], shape[1]);
   RNNLAB_INVARIANT(
-      steps_first.scalar_type() == at::kBool && steps_first.sizes() == input.sizes().slice(0, 2) &&
-          steps_first.device() == input.device(),
-      fmt::format("starts are {}, wanted one Bool for each step on {}", describe(starts), input.device().str()));
-  return {lengths, steps_first};
+      starts.scalar_type() == at::kBool && starts.sizes() == at::IntArrayRef(shape) &&
+          starts.device() == input.device(),
+      fmt::format("starts are {}, wanted {} Bool on {}", describe(starts), describe(shape), input.device().str()));
+  return {lengths, options_.batch_first ? starts.t() : starts};
 }
 
 RecurrentResult RecurrentLayer::forward(const at::Tensor& input, const RecurrentState& initial,
@@ -153,10 +154,7 @@ RecurrentResult RecurrentLayer::forward(const at::Tensor& input, const Recurrent
   const Segments segments = checked(steps_first, lengths, starts);
 
   RECORD_USER_SCOPE_WITH_INPUTS(kForwardRange, range_inputs(options_, steps_first.size(0)));
-  RecurrentState states = complete(initial, steps_first.size(1));
-  states.hidden = without_started(states.hidden, segments, options_.num_directions());
-  for (at::Tensor& inner : states.inner) inner = without_started(inner, segments, options_.num_directions());
-  RecurrentResult result = run(steps_first, states, segments);
+  RecurrentResult result = run(steps_first, complete(initial, steps_first.size(1)), segments);
   if (options_.batch_first) result.output = result.output.transpose(0, 1);
   return result;
 }

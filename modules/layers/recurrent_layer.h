@@ -45,9 +45,9 @@ class RecurrentLayer : public torch::nn::Module {
   // under autocast). lengths: (B) int64 on the CPU, each from 1 to T, in any order; undefined if every sequence is
   // whole. Beyond its length a sequence's input is not read and its state does not change; the reverse direction starts
   // at its last step. starts: bool on the input's device, (T, B), or (B, T) if batch_first: the states are zero before
-  // these steps, and no gradient passes them (segments.h); only for layers whose record has starts. Throws
-  // InvariantError for invalid arguments. Under autocast products are computed in its type, and the implementation
-  // determines the type of the results.
+  // these steps, and no gradient passes over their beginning (segments.h); only for layers whose record has starts.
+  // Throws InvariantError for invalid arguments. Under autocast products are computed in its type, and the
+  // implementation determines the type of the results.
   RecurrentResult forward(const at::Tensor& input, const RecurrentState& initial = {}, const at::Tensor& lengths = {},
                           const at::Tensor& starts = {});
 
@@ -92,8 +92,7 @@ class RecurrentLayer : public torch::nn::Module {
   GradientSink* gradient_sink() const { return gradient_sink_; }  // may be null
 
   // Computes the layer. input: (T, B, I). initial: checked, with all states of the cell; a state is undefined if it was
-  // not given and begins_without_states; those of sequences that start are zero. segments: checked. The result has T
-  // first.
+  // not given and begins_without_states. segments: checked. The result has T first.
   virtual RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) = 0;
 
   // Returns whether run treats undefined initial states as zeros, which then need not be allocated.

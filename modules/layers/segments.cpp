@@ -12,6 +12,7 @@ namespace rnnlab {
 at::Tensor starts_in_order(const Segments& segments, Direction direction) {
   const at::Tensor& starts = segments.starts;
   if (!starts.defined()) return starts;
+  if (direction == Direction::kForward && !segments.lengths.defined()) return starts.contiguous();
   const int64_t num_steps = starts.size(0), num_shifted = direction == Direction::kForward ? 0 : 1;
   const at::Tensor next = starts.narrow(0, num_shifted, num_steps - num_shifted);
   const at::Tensor in_order = at::cat({next, at::zeros_like(starts.narrow(0, 0, num_shifted))});
@@ -20,12 +21,13 @@ at::Tensor starts_in_order(const Segments& segments, Direction direction) {
   return in_order.logical_and(steps.lt(segments.lengths.unsqueeze(0) - num_shifted).to(starts.device()));
 }
 
-at::Tensor without_started(const at::Tensor& initial, const Segments& segments, int64_t num_directions) {
-  if (!initial.defined() || !segments.starts.defined()) return initial;
-  const at::Tensor states = initial.view({-1, num_directions, initial.size(1), initial.size(2)});
-  const at::Tensor is_forward = at::arange(num_directions, segments.starts.options().dtype(at::kLong)).eq(0);
-  const at::Tensor is_started = segments.starts[0].view({1, 1, -1, 1}).logical_and(is_forward.view({1, -1, 1, 1}));
-  return at::where(is_started, 0, states).view(initial.sizes());
+std::array<at::Tensor, 2> starts_by_direction(const Segments& segments, int64_t num_directions) {
+  return {starts_in_order(segments, Direction::kForward),
+          num_directions == 1 ? at::Tensor() : starts_in_order(segments, Direction::kReverse)};
+}
+
+at::Tensor zero_where(const at::Tensor& condition, const at::Tensor& tensor) {
+  return condition.defined() ? at::where(condition, 0, tensor) : tensor;
 }
 
 }  // namespace rnnlab

@@ -6,6 +6,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
+
 #include "layers/parameters.h"
 
 namespace rnnlab {
@@ -20,8 +22,11 @@ struct Segments {
 // step of `starts` follows it. Undefined if no step starts.
 at::Tensor starts_in_order(const Segments& segments, Direction direction);
 
-// Returns the initial states (L * D, B, H) with zeros for those sequences whose first step starts. In reverse no
-// initial state changes. Undefined states stay undefined.
-at::Tensor without_started(const at::Tensor& initial, const Segments& segments, int64_t num_directions);
+// Returns both, by direction. That of the reverse direction is undefined if there is none.
+std::array<at::Tensor, 2> starts_by_direction(const Segments& segments, int64_t num_directions);
+
+// Returns the tensor with zeros where the condition, which is broadcast, holds; other values may be NaN there. An
+// undefined condition holds nowhere.
+at::Tensor zero_where(const at::Tensor& condition, const at::Tensor& tensor);
 
 }  // namespace rnnlab

@@ -53,6 +53,7 @@ RecurrentResult StackedLayer::run(const at::Tensor& input, const RecurrentState&
   const auto num_layers = static_cast<size_t>(options().num_layers);
   const size_t num_parameters = weights().size() / (num_layers * num_directions);
   const at::Tensor alive = alive_steps(segments.lengths, input.size(0), input.device());
+  const auto starts = starts_by_direction(segments, options().num_directions());
   const std::vector<CellStates> initial_states = split_by_direction(initial);
 
   at::Tensor sequence = in_product_type(input);
@@ -63,7 +64,7 @@ RecurrentResult StackedLayer::run(const at::Tensor& input, const RecurrentState&
       const size_t index = layer * num_directions + direction;
       const auto way = direction == 0 ? Direction::kForward : Direction::kReverse;
       const DirectionResult result =
-          run_direction({sequence, initial_states[index], alive, way, segments.lengths, starts_in_order(segments, way)},
+          run_direction({sequence, initial_states[index], alive, way, segments.lengths, starts[direction]},
                         product_weights(weights(), index, num_parameters));
       outputs.push_back(result.output);
       ends.push_back(result.final);

@@ -42,7 +42,7 @@ std::string options_of(LayerKind kind) {
   return join(texts, ", ");
 }
 
-// States within a sequence cannot be set to zero in a library's call.
+// A library's call cannot set states to zero on its way, nor can a product that two layers share.
 TEST(LayerKinds, SayWhichHaveStarts) {
   std::vector<std::string> without;
   for (const LayerKind kind : layer_kinds())

@@ -37,10 +37,20 @@ TEST(Segments, EndWithTheSequence) {
   EXPECT_EQ(steps_of(starts_in_order(segments, Direction::kReverse), 1), (std::vector<int64_t>{0}));
 }
 
+// In reverse, the initial state precedes the last step, which no mark follows.
 TEST(Segments, ReplaceInitialStatesOfTheForwardDirection) {
-  const at::Tensor states = without_started(at::ones({4, 2, 3}), {{}, starts_of_two()}, 2);
-  for (const int64_t index : {0, 2}) EXPECT_EQ(states[index].sum(1)[0].item<float>(), 0);
-  EXPECT_EQ(states.sum().item<float>(), 2 * 3 * 4 - 2 * 3);
+  const auto layer = make_layer(LayerKind::kHoisted, {.input_size = 3, .hidden_size = 4, .bidirectional = true});
+  const at::Tensor input = at::randn({5, 2, 3}), starts = starts_of_two();
+  const RecurrentState initial = {at::randn({2, 2, 4}), at::randn({2, 2, 4})};
+  const at::Tensor with = layer->forward(input, initial, {}, starts).output;
+  const at::Tensor without = layer->forward(input, {}, {}, starts).output;
+  const auto differ = [&](int64_t sequence, int64_t direction) {
+    const auto part = [&](const at::Tensor& output) { return output.select(1, sequence).narrow(1, 4 * direction, 4); };
+    return !at::equal(part(with), part(without));
+  };
+  EXPECT_FALSE(differ(0, 0));  // its first step starts
+  EXPECT_TRUE(differ(1, 0));
+  EXPECT_TRUE(differ(0, 1));
 }
 
 // Nothing that comes before a start reaches what comes after it, not even a NaN, and no gradient goes back over it.

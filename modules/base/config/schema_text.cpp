@@ -60,11 +60,12 @@ std::vector<std::string> lines_of_block(const FieldSpec& field, const void* obje
   const auto* text = field.arity == Arity::kList || values.empty() ? nullptr : std::get_if<std::string>(&values[0]);
   if (text == nullptr || !text->ends_with('\n')) return {};
   std::vector<std::string> lines = split(text->substr(0, text->size() - 1), '\n');
-  const auto is_the_same_in_a_block = [](const std::string& line) {
-    const bool is_printable = std::ranges::all_of(line, [](char c) { return c >= ' ' && c <= '~'; });
-    return is_printable && !line.starts_with(' ') && !line.ends_with(' ') && !line.empty();
+  const auto is_printable = [](const std::string& line) {
+    return std::ranges::all_of(line, [](char c) { return c >= ' ' && c <= '~'; });
   };
-  return std::ranges::all_of(lines, is_the_same_in_a_block) ? lines : std::vector<std::string>();
+  // The first line decides how far a block is indented, and lines at its end that are empty are left out.
+  const bool has_border = !lines.back().empty() && !lines.front().empty() && !lines.front().starts_with(' ');
+  return has_border && std::ranges::all_of(lines, is_printable) ? lines : std::vector<std::string>();
 }
 
 // An absent optional is printed as a comment, unless its default is a value: then null is printed, because only null
@@ -90,7 +91,7 @@ void append_line(std::string& text, const std::string& indent, const Line& line,
     for (const std::string& piece : wrap(line.comment, kMostColumns - std::min(kMostColumns, indent.size() + 2)))
       text += fmt::format("{}# {}\n", indent, piece);
     text += indent + line.content + "\n";
-    for (const std::string& one : line.block) text += indent + "  " + one + "\n";
+    for (const std::string& one : line.block) text += one.empty() ? "\n" : indent + "  " + one + "\n";
     return;
   }
   std::string content = indent + line.content;

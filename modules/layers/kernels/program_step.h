@@ -121,9 +121,9 @@ struct ProgramStep {
   Products products = {};
   const void* vectors = nullptr;  // (vectors * H)
 
-  // (B), or null for none: the sequences whose states before this step, and before the step that is read next, are
-  // zero, whatever `hidden_before`, `inner_before`, `hidden_gradient.from_next_step` and Sums say. The hidden states of
-  // the products are given and written with these zeros.
+  // (B), or null for none. The sequences of `starts` begin with this step: it reads zeros in place of `hidden_before`
+  // and `inner_before`, and the backward pass leaves zeros in `carry`. Those of `next_starts` begin with the step that
+  // is read next: the backward pass reads zeros in place of `hidden_gradient.from_next_step` and of Sums.
   const bool* starts = nullptr;
   const bool* next_starts = nullptr;
   void* hidden_of_products = nullptr;  // (B, H), or null: `hidden_after` as the next step's products read it

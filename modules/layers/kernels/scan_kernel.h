@@ -61,7 +61,7 @@ class ScanPlace {
  public:
   __device__ ScanPlace(const ProgramScan& scan, int64_t channel)
       : alive_(scan.alive),
-        starts_(scan.starts),
+        starts_(reinterpret_cast<const uint8_t*>(scan.starts)),
         size_(scan.step.hidden_size),
         row_(channel / size_),
         unit_(channel % size_),
@@ -77,11 +77,12 @@ class ScanPlace {
     return (row_ * num_columns + column) * size_ + unit_;
   }
   __device__ int64_t of_unit(int64_t column) const { return column * size_ + unit_; }
-  __device__ bool starts(int64_t i) const { return starts_ != nullptr && starts_[first_row_ + i * stride_]; }
+  __device__ uint8_t starts(int64_t i) const { return starts_ == nullptr ? 0 : starts_[first_row_ + i * stride_]; }
   __device__ bool is_alive(int64_t i) const { return alive_ == nullptr || alive_[first_row_ + i * stride_]; }
 
  private:
-  const bool *alive_, *starts_;
+  const bool* alive_;
+  const uint8_t* starts_;
   int64_t size_, row_, unit_, first_row_, stride_;
 };
 
@@ -95,8 +96,8 @@ RNNLAB_HOST_DEVICE constexpr int steps_ahead() {
 template <class Program, class T>
 struct ScanOperands {
   T sums[ScanUnits<Program, Accumulation<T>>::kInput];
-  bool starts;
-  T hidden_before, hidden_gradient;                                            // in the backward pass
+  uint8_t starts;                    // whether the states before the step are zero
+  T hidden_before, hidden_gradient;  // in the backward pass
   Accumulation<T> inner_before[ScanUnits<Program, Accumulation<T>>::kStates];  // likewise, from 1 on
 };
 
@@ -165,7 +166,7 @@ __global__ void __launch_bounds__(kThreadsOfScan) scan_forward_kernel(const __gr
       for (int k = 0; k < Units::kInput; ++k) units.sums[k] = static_cast<Real>(current[j].sums[k]);
 #pragma unroll
       for (int k = 0; k < Units::kStates; ++k)
-        units.before[k] = is_alive && current[j].starts ? Real(0) : units.before[k];
+        units.before[k] = is_alive && current[j].starts != 0 ? Real(0) : units.before[k];
       Program::forward(units);
       if (is_alive) store<T>(scan.hidden, place.at(i, 1, 0), units.after[0]);
 #pragma unroll
@@ -191,7 +192,7 @@ __device__ void scan_step_backward(const ScanOperands<Program, T>& operands, boo
 #pragma unroll
   for (int k = 1; k < Units::kStates; ++k) units.before[k] = operands.inner_before[k];
 #pragma unroll
-  for (int k = 0; k < Units::kStates; ++k) units.before[k] = operands.starts ? Real(0) : units.before[k];
+  for (int k = 0; k < Units::kStates; ++k) units.before[k] = operands.starts != 0 ? Real(0) : units.before[k];
   Program::forward(units);  // for the kept values and the states after the step
   Real carry[sizeof(units.carry) / sizeof(Real)];
 #pragma unroll
@@ -199,7 +200,7 @@ __device__ void scan_step_backward(const ScanOperands<Program, T>& operands, boo
   Program::backward(units);
 #pragma unroll
   for (int k = 0; k < Units::kCarried; ++k)
-    units.carry[k] = is_alive ? (operands.starts ? Real(0) : units.carry[k]) : carry[k];
+    units.carry[k] = is_alive ? (operands.starts != 0 ? Real(0) : units.carry[k]) : carry[k];
 }
 
 template <class Program, class T>

@@ -153,7 +153,8 @@ bool writes_half_gradients(const PersistentSpec& spec, const PersistentTrace& tr
   return started_on_device([&] { return kernels::writes_half_gradients(sequence_of(spec, trace)); });
 }
 
-// The upper layer of a pair would read the zeros that the lower one sends in place of its states.
+// A pair has no kernel with starts: its upper layer multiplies the gradients that its steps share for the lower layer
+// too, which needs those of a step that starts, where the steps before it must get none.
 bool runs_pairs(const PersistentSpec& spec, const std::vector<PersistentTrace>& layers) {
   if (spec.starts.defined()) return false;
   const PersistentTrace& bottom = layers[0];

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "layers/device/gpu_support.h"
+#include "layers/kernel_cache/nvrtc.h"
 #include "layers/persistent/host/kernel_plan.h"
 #include "layers/persistent/persistent_layer.h"
 #include "layers/persistent/persistent_program.h"
@@ -87,6 +88,11 @@ std::optional<Refusal> size_limit_of(const RecurrentOptions& options, const Laye
   if (work.has_starts && options.cell == Cell::kSlstm)
     return Refusal{"does not support starts of sequences within the input for cell: slstm",
                    {"layer", "model.cell"},
+                   Refusal::Advice::kOtherLayers};
+  const auto no_nvrtc = work.has_starts && work.gpu ? nvrtc_unavailable_reason() : std::nullopt;
+  if (no_nvrtc)  // builds have no compiled kernels with starts
+    return Refusal{fmt::format("compiles its kernels for starts within the input, and cannot: {}", *no_nvrtc),
+                   {"layer", "device"},
                    Refusal::Advice::kOtherLayers};
   auto refusal = has_blocks(options.persistent_form) ? std::nullopt : refusal_of_clusters(options, work.gpu);
   if (refusal) return refusal;

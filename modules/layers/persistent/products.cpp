@@ -7,7 +7,6 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/sum.h>
-#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAStream.h>
 
@@ -273,25 +272,24 @@ void GateProducts::multiply_input_weights(WeightGradients& weights) const {
 }
 
 void GateProducts::multiply_recurrent_weights(WeightGradients& weights) const {
+  const at::Tensor before =
+      states_before(spec_.direction, recurrent_weights_gain() ? trace_.half_hidden : trace_.hidden);
+  const at::Tensor read = matrix_of(trace_.starts.defined() ? zero_where(trace_.starts.unsqueeze(2), before) : before);
   const int64_t hidden_size = trace_.hidden_size(), num_rows = weights.weight_hh.size(0);
-  if (!spec_.has_two_sides()) return multiply_recurrent_side(0, weights.weight_hh);
+  if (!spec_.has_two_sides()) return multiply_recurrent_side(0, read, weights.weight_hh);
   // The gate with two sides is the first of the gradients, and the last of the weights.
   if (num_rows > hidden_size)
-    multiply_recurrent_side(hidden_size, weights.weight_hh.narrow(0, 0, num_rows - hidden_size));
-  multiply_recurrent_side(0, weights.weight_hh.narrow(0, num_rows - hidden_size, hidden_size));
+    multiply_recurrent_side(hidden_size, read, weights.weight_hh.narrow(0, 0, num_rows - hidden_size));
+  multiply_recurrent_side(0, read, weights.weight_hh.narrow(0, num_rows - hidden_size, hidden_size));
 }
 
-// Computes the rows of the product from `first` on, as many as `out` has.
-void GateProducts::multiply_recurrent_side(int64_t first, const at::Tensor& out) const {
-  const auto before = [&](const at::Tensor& states) {
-    const at::Tensor all = states_before(spec_.direction, states);
-    return matrix_of(spec_.starts.defined() ? at::where(spec_.starts.unsqueeze(2), 0, all) : all);
-  };
+// Computes the rows of the product from `first` on, as many as `out` has. read: the hidden states that products read.
+void GateProducts::multiply_recurrent_side(int64_t first, const at::Tensor& read, const at::Tensor& out) const {
   const auto rows = [&](const at::Tensor& side) { return side.narrow(1, first, out.size(0)).t(); };
   if (recurrent_weights_gain())
-    multiply_scaled(out, {rows(recurrent_side_->values), recurrent_side_->unscale}, {before(trace_.half_hidden), {}});
+    multiply_scaled(out, {rows(recurrent_side_->values), recurrent_side_->unscale}, {read, {}});
   else
-    multiply_into(out, rows(matrix_of(gradients_.recurrent_side)), before(trace_.hidden));
+    multiply_into(out, rows(matrix_of(gradients_.recurrent_side)), read);
 }
 
 void GateProducts::sum_biases(WeightGradients& weights) const {

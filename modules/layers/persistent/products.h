@@ -104,7 +104,7 @@ class GateProducts {
   const std::optional<Operand>& input_side_operand() const { return input_side_; }
 
  private:
-  void multiply_recurrent_side(int64_t first, const at::Tensor& out) const;
+  void multiply_recurrent_side(int64_t first, const at::Tensor& read, const at::Tensor& out) const;
   bool gains_by_16_bits(NeededGradients needs) const;
   Operand operand_of_sides() const;
   Operand half_with_common_exponent() const;

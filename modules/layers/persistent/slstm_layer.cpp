@@ -74,7 +74,7 @@ at::Tensor without_dead_steps(const at::Tensor& sums, const at::Tensor& alive, i
 }  // namespace
 
 DirectionResult PersistentSlstm::run_direction(const DirectionInput& input, CellWeights weights) {
-  RNNLAB_INVARIANT(!input.starts.defined(), "the kernels of sLSTM know no starts");
+  RNNLAB_INVARIANT(!input.starts.defined(), "the kernels of sLSTM do not support starts");
   const int64_t num_heads = options().heads, head_size = options().hidden_size / num_heads;
   require_persistent_on_gpu(input.sequence.device(), input.sequence.scalar_type(), options());
   const SequenceEnds ends(input.lengths, input.sequence.size(0), input.sequence.device());

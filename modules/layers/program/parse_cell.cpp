@@ -21,6 +21,7 @@ namespace rnnlab {
 namespace {
 
 constexpr int32_t kOnlyRows = -1;  // the index of a vector that has no value of its own
+constexpr size_t kMostMistakes = 100;
 constexpr size_t kMostCharacters = size_t{1} << 16, kMostOfName = 64;
 constexpr std::string_view kInputName = "x", kHiddenName = "h", kInfinityName = "inf";
 
@@ -45,7 +46,6 @@ class Parser {
   }
 
   void run() {
-    constexpr size_t kMostMistakes = 100;
     while (token().kind != TokenKind::kEnd && parsed_.mistakes.size() < kMostMistakes) {
       try {
         equation();
@@ -98,8 +98,7 @@ class Parser {
     const Operation other = known->second.leaf;
     if (other == meaning.leaf) return complain_of_lists(fmt::format("the {} {} is listed twice", what, name));
     const char* const other_what = other == Operation::kGate ? "gate" : "state";
-    complain_of_lists(
-        fmt::format("{0} is the name of a {1} and of a {2}: call one of them otherwise", name, other_what, what));
+    complain_of_lists(fmt::format("{0} is the name of a {1} and of a {2}: rename one of them", name, other_what, what));
   }
 
   // ---- equations ----
@@ -197,7 +196,8 @@ class Parser {
     if (const auto found = values_.find(name.text); found != values_.end()) return found->second;
     const auto found = meanings_.find(name.text);
     if (found == meanings_.end()) {
-      complain(name, unknown(name.text));
+      if (unknown_.insert(name.text).second) complain(name, unknown(name.text));
+      if (parsed_.mistakes.size() >= kMostMistakes) throw Stop{};
       return placeholder();
     }
     const auto [leaf, index] = found->second;
@@ -406,6 +406,7 @@ class Parser {
   std::map<std::string, NodeId> values_;     // of the names that were assigned
   std::vector<Token> targets_;
   std::set<std::string> attempted_;  // names of equations, also of those with mistakes
+  std::set<std::string> unknown_;    // names that were reported
   std::string target_;               // the name of the equation that is read
   size_t at_ = 0, depth_ = 0;
   bool is_negated_ = false;

@@ -3,7 +3,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "layers/program/tensor_operations.h"
+#include "layers/segments.h"
 
 namespace rnnlab {
 namespace {
@@ -60,7 +60,7 @@ class TensorStep {
     for (const TileInstruction& at : code_.forward) execute(at);
     states_.write(trace_.hidden[rows_.after], 0, 1);
     if (trace_.read_hidden.defined())
-      trace_.read_hidden[rows_.after].copy_(without(next_starts_, trace_.hidden[rows_.after]));
+      trace_.read_hidden[rows_.after].copy_(zero_where(next_starts_, trace_.hidden[rows_.after]));
     if (trace_.cell.defined()) states_.write(trace_.cell[rows_.after], 1, code_.columns.inner);
     kept_.write(trace_.gates[t_], 0, num_first_kept());
     if (trace_.more_kept.defined())
@@ -100,9 +100,6 @@ class TensorStep {
     const bool is_marked = spec.starts.defined() && t >= 0 && t < spec.starts.size(0);
     return is_marked ? spec.starts[t].unsqueeze(1) : at::Tensor();
   }
-  static at::Tensor without(const at::Tensor& starts, const at::Tensor& states) {
-    return starts.defined() ? at::where(starts, 0, states) : states;
-  }
   int64_t num_first_kept() const { return std::min(code_.columns.kept, code_.columns.input); }
 
   // Adds neighbouring columns at once: all of an LSTM. Those that are not added to the input's come last.
@@ -132,7 +129,7 @@ class TensorStep {
       at::Tensor sum;
       const auto add = [&](const at::Tensor& part) { sum = sum.defined() ? sum + part : acc(part); };
       if (state == 0) {
-        if (next == NextStep::kExists) add(without(next_starts_, gradients.from_next_step));
+        if (next == NextStep::kExists) add(zero_where(next_starts_, gradients.from_next_step));
         if (gradients.output.defined()) add(gradients.output[t_]);
       } else if (gradients.cell_output.defined()) {
         add(column(gradients.cell_output[t_], static_cast<int64_t>(state) - 1));
@@ -159,7 +156,7 @@ class TensorStep {
       case Operation::kHiddenSide:
         return {sums_[at.b], {}};
       case Operation::kState:
-        return {without(starts_, state(rows_.before, at.index)), {}};
+        return {zero_where(starts_, state(rows_.before, at.index)), {}};
       case Operation::kStateGradient:
         return {state_gradients_[at.index], {}};
       case Operation::kProductGradient:

@@ -62,7 +62,7 @@ std::vector<LayerTrace> make_traces(const UnrolledSpec& spec, const std::vector<
     begin_trace(traces[layer], layer, spec, operands, states, allocate);
     if (spec.starts.defined() && spec.has_recurrent_product()) {
       traces[layer].read_hidden = allocate(traces[layer].hidden.sizes(), traces[layer].hidden.options());
-      traces[layer].read_hidden[row].copy_(traces[layer].hidden[row]);
+      traces[layer].read_hidden[row].copy_(zero_where(first_starts(spec), traces[layer].hidden[row]));
     }
     if (layer == 0)
       traces[0].input = operands[0].contiguous();

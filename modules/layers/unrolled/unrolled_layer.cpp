@@ -53,13 +53,14 @@ at::Tensor joined(const std::vector<at::Tensor>& blocks) {
 
 RecurrentResult LayersInBlocks::run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) {
   const SequenceEnds ends(segments.lengths, input.size(0), input.device());
+  const auto starts = starts_by_direction(segments, options().num_directions());
   at::Tensor sequence = in_product_type(input);
   std::vector<at::Tensor> hidden;
   std::vector<std::vector<at::Tensor>> inner(info_of(options().cell).states.size() - 1);
   const int64_t num_layers = options().num_layers, size = is_one_block() ? num_layers : 1;
   for (int64_t first = 0; first < num_layers; first += size) {
     if (first > 0 && options().dropout > 0 && is_training()) sequence = apply_dropout(sequence, options().dropout);
-    const RecurrentResult result = run_block({first, size}, ends.cleared(sequence), initial, ends, segments);
+    const RecurrentResult result = run_block({first, size}, ends.cleared(sequence), initial, ends, starts);
     sequence = result.output;
     hidden.push_back(result.state.hidden);
     for (size_t i = 0; i < inner.size(); ++i) inner[i].push_back(result.state.inner[i]);
@@ -70,16 +71,15 @@ RecurrentResult LayersInBlocks::run(const at::Tensor& input, const RecurrentStat
 }
 
 RecurrentResult LayersInBlocks::run_block(Loop loop, const at::Tensor& sequence, const RecurrentState& initial,
-                                          const SequenceEnds& lengths, const Segments& segments) {
-  const at::Tensor starts = starts_in_order(segments, Direction::kForward);
-  RecurrentResult forward = run_loop(loop, sequence, initial, lengths, starts);
+                                          const SequenceEnds& lengths, const std::array<at::Tensor, 2>& starts) {
+  RecurrentResult forward = run_loop(loop, sequence, initial, lengths, starts[0]);
   if (!options().bidirectional) return forward;
   // A sequence that ends early is read in reverse from its own last step, so a reversed copy of it runs forward.
   const bool runs_copy = !lengths.all_whole();
   loop.direction = Direction::kReverse;
   loop.order = runs_copy ? Direction::kForward : Direction::kReverse;
-  at::Tensor reverse_starts = starts_in_order(segments, Direction::kReverse);
-  if (runs_copy && starts.defined()) reverse_starts = lengths.reversed(reverse_starts.unsqueeze(2)).squeeze(2);
+  at::Tensor reverse_starts = starts[1];
+  if (runs_copy && reverse_starts.defined()) reverse_starts = lengths.reversed(reverse_starts.unsqueeze(2)).squeeze(2);
   RecurrentResult reverse =
       run_loop(loop, runs_copy ? lengths.reversed(sequence) : sequence, initial, lengths, reverse_starts);
   if (runs_copy) reverse.output = lengths.reversed(reverse.output);

@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -79,7 +80,7 @@ class LayersInBlocks : public RecurrentLayer {
  private:
   RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) override;
   RecurrentResult run_block(Loop loop, const at::Tensor& sequence, const RecurrentState& initial,
-                            const SequenceEnds& lengths, const Segments& segments);
+                            const SequenceEnds& lengths, const std::array<at::Tensor, 2>& starts);
 
   const CellProgram& program_;
   const StepCode& code_;

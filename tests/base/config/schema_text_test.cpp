@@ -45,6 +45,22 @@ Experiment printed_and_read(const Experiment& experiment) { return accepted(prin
 
 TEST(Print, OfTheDefaultsReadsBack) { EXPECT_EQ(printed_and_read(Experiment{}), Experiment{}); }
 
+// Equations of a cell, for instance.
+TEST(Print, WritesLinesAsABlockThatReadsBack) {
+  for (const char* text : {"a = b\n", "# one\na = b\n\nc = d +\n    e\n", "a: b\n- c\n"}) {
+    Experiment experiment;
+    experiment.name = text;
+    EXPECT_THAT(print(experiment, Experiment::schema()), HasSubstr("name: |\n  ")) << text;
+    EXPECT_EQ(printed_and_read(experiment), experiment) << text;
+  }
+  for (const char* text : {"a", "a\nb", " a\nb\n", "a\n\n", "\n", "\na\n", "a\tb\n"}) {
+    Experiment experiment;
+    experiment.name = text;
+    EXPECT_EQ(print(experiment, Experiment::schema()).find("name: |"), std::string::npos) << text;
+    EXPECT_EQ(printed_and_read(experiment), experiment) << text;
+  }
+}
+
 TEST(Print, DistinguishesAnAbsentOptionalFromItsDefault) {
   Experiment experiment;
   experiment.limit.reset();

@@ -96,7 +96,7 @@ class BlockBackward {
   // place: of this thread's first cell, in the step.
   __device__ Inputs read_inputs(int step, int64_t place) const {
     Inputs inputs(work_, owner_, rows_, place);
-    inputs.starts = owner_.is_in_batch && starts_.at(step, owner_.sequence);
+    if (owner_.is_in_batch) inputs.starts = starts_.at(step, owner_.sequence);
     return inputs;
   }
 
@@ -106,7 +106,7 @@ class BlockBackward {
     Gradients gradients;
     differentiate(inputs, gradients);
     const float scale = T::Numbers::kIsScaled ? scale_of_warp(gradients) : 1.0f;
-    share(step, gradients, scale, inputs.starts);
+    share(step, gradients, scale, inputs.starts != 0);
     if (step + 2 < num_steps()) inputs = read_inputs(step + 2, place_ + 2 * rows_.stride);
     __syncthreads();
     write(gradients);
@@ -124,10 +124,10 @@ class BlockBackward {
 #pragma unroll
       for (int i = 0; i < Cell::kKept; ++i) kept[i] = to_float(inputs.kept[cell][i]);
       const State state = state_of(inputs, cell);
-      cell_.template backward<Functions>(kept, inputs.starts ? state_at_start<Cell>(state) : state, hidden,
+      cell_.template backward<Functions>(kept, inputs.starts != 0 ? state_at_start<Cell>(state) : state, hidden,
                                          inputs.cell_gradient[cell], vectors_[cell], carried_[cell],
                                          gradients.gates[cell], gradients.aside[cell], gradients.vectors[cell]);
-      if (inputs.starts) carried_[cell] = Cell::carried_from(state, {});
+      if (inputs.starts != 0) carried_[cell] = Cell::carried_from(state, {});
       if (Cell::kMaySpoilOthers && !owner_.has(cell)) gradients.clear(cell);
       bias_sums_[cell].add(gradients.gates[cell], gradients.aside[cell], gradients.vectors[cell]);
     }
@@ -222,7 +222,7 @@ class BlockBackward {
   BlockOwner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's first cell, in the current step
-  Starts<Cell> starts_;
+  StartMarks<Cell> starts_;
   uint32_t* gates_;  // two buffers: warps by parts by 32 lanes by kPairs by two words
   float* unscales_;
   WeightSlice<S> weights_;

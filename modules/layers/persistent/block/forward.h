@@ -54,6 +54,7 @@ class BlockForward {
   // The products of a step's inputs.
   struct Inputs {
     Value of[T::kCells][kGates];
+    StartMark<Cell> next_starts;  // whether the sequence starts with the next step
   };
 
   // Holds the results of a step.
@@ -86,8 +87,9 @@ class BlockForward {
   __device__ void read_initial() {
     const int64_t before = place_ + rows_.before;
     for (int cell = 0; cell < T::kCells; ++cell)
-      carried_[cell] =
-          owner_.has(cell) && !starts_.at(0, owner_.sequence) ? initial_state(before + owner_.offset(cell)) : State{};
+      carried_[cell] = owner_.has(cell) && starts_.at(0, owner_.sequence) == 0
+                           ? initial_state(before + owner_.offset(cell))
+                           : State{};
     const Value* hidden = static_cast<const Value*>(work_.hidden) + rows_.first + rows_.before;
     for (int i = static_cast<int>(threadIdx.x); i < T::kHiddenWords; i += T::kThreads) hidden_[i] = word_of(hidden, i);
   }
@@ -108,7 +110,7 @@ class BlockForward {
     const int unit = column_step * kColumnsAtOnce + lane % 4 * 8 + column % 2 * 4 + index % 2 * 2;
     const int64_t sequence = owner_.group * T::kSequences + column / 2;
     if (sequence >= sequence_.batch_size || unit >= owner_.hidden_size()) return 0;
-    if (starts_.at(0, static_cast<int>(sequence))) return 0;
+    if (starts_.at(0, static_cast<int>(sequence)) != 0) return 0;
     const Value* units = hidden + sequence * owner_.row_size() + owner_.column_of(unit);
     return pack_part<Operand>(part, to_float(units[0]), to_float(units[1]));
   }
@@ -118,6 +120,7 @@ class BlockForward {
     if constexpr (kInputs == StepInputs::kRowsOfTable) return read_row(step);
     const Value* gates = static_cast<const Value*>(work_.gates) + owner_.gate_place(place);
     Inputs inputs = {};
+    if (owner_.is_in_batch) inputs.next_starts = starts_.at(step + 1, owner_.sequence);
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell)
 #pragma unroll
@@ -130,6 +133,7 @@ class BlockForward {
   __device__ Inputs read_row(int step) {
     Inputs inputs = {};
     if (!owner_.is_in_batch) return inputs;
+    inputs.next_starts = starts_.at(step + 1, owner_.sequence);
     const Value* row = table_rows_.row(0, kGates * owner_.hidden_size()) + owner_.unit;
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell)
@@ -149,7 +153,7 @@ class BlockForward {
     TwoProducts products[kGates];
     float aside[T::kCells];
     begin(inputs, products, aside);
-    const bool next_starts = owner_.is_in_batch && starts_.at(step + 1, owner_.sequence);
+    const bool next_starts = inputs.next_starts != 0;
     if (step + 2 < num_steps()) inputs = read_inputs(step + 2, place_ + 2 * rows_.stride);
     weights_.read_ahead();
     multiply_hidden<T>(weights_, hidden_ + (step & 1) * T::kHiddenWords + 2 * owner_.lane, products);
@@ -228,7 +232,7 @@ class BlockForward {
   BlockOwner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's first cell, in the current step
-  Starts<Cell> starts_;
+  StartMarks<Cell> starts_;
   std::conditional_t<kInputs == StepInputs::kRowsOfTable, TableRows<Value, 1>, NoTableRows> table_rows_;
   uint32_t* hidden_;  // two buffers: parts by kColumnSteps by 32 lanes by two words
   WeightSlice<S> weights_;

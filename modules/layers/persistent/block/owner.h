@@ -69,7 +69,7 @@ struct BlockBackwardInputs {
   State state[T::kCells] = {};
   Value output_gradient[T::kCells] = {};
   float cell_gradient[T::kCells] = {};
-  bool starts = false;  // whether the sequence starts with the step
+  StartMark<Cell> starts = {};  // whether the sequence starts with the step
 
   BlockBackwardInputs() = default;
 

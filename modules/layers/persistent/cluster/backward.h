@@ -203,7 +203,7 @@ class BackwardBlock {
 #pragma unroll
         for (int j = 0; j < Cell::kKept; ++j) kept[j] = to_float(inputs.kept[tile][i][j]);
         const float state = to_float(inputs.state[tile][i]);
-        const bool starts = inputs.starts[tile][i];
+        const bool starts = inputs.starts[tile][i] != 0;
         cell_.template backward<Functions>(kept, starts ? state_at_start<Cell>(state) : state, hidden[tile][i],
                                            inputs.cell_gradient[tile][i], vectors_, carried_[tile][i],
                                            gradients.gates[tile][i], gradients.aside[tile][i],
@@ -251,8 +251,8 @@ class BackwardBlock {
         uint32_t words[4] = {};
 #pragma unroll
         for (int gate = 0; gate < kGates; ++gate)
-          words[gate] = transposed(pack_part<Operand>(part, inputs.starts[tile][0] ? 0.0f : first[gate] * scale,
-                                                      inputs.starts[tile][1] ? 0.0f : second[gate] * scale));
+          words[gate] = transposed(pack_part<Operand>(part, inputs.starts[tile][0] != 0 ? 0.0f : first[gate] * scale,
+                                                      inputs.starts[tile][1] != 0 ? 0.0f : second[gate] * scale));
         if constexpr (kSharesAside) {
           const auto& [first_aside, second_aside] = gradients.aside[tile];
           words[kGates] = transposed(pack_part<Operand>(part, first_aside * scale, second_aside * scale));
@@ -367,7 +367,7 @@ class BackwardBlock {
   Owner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's unit and first sequence, in the current step
-  Starts<Cell> starts_;
+  StartMarks<Cell> starts_;
   uint4* sums_;   // two buffers of each team: sending blocks by tiles of 16 units by tiles of sequences by 32 lanes
   uint4* gates_;  // two buffers of each team: parts by tiles of sequences by warps by 32 lanes
   uint32_t* maxima_;

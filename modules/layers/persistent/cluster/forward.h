@@ -73,6 +73,9 @@ class ForwardBlock {
 
   // Called before a barrier of the cluster.
   __device__ void prepare() {
+    for (int tile = 0; tile < T::kTiles; ++tile)
+      for (int i = 0; i < 2; ++i)
+        if (owner_.has(tile, i)) later_starts_[tile][i] = starts_.at(1, owner_.sequence_of(tile, i));
     if constexpr (kInputs == StepInputs::kRowsOfTable) read_tokens(0);
     if (owner_.thread() == 0)
       for (int team = 0; team < T::kTeams; ++team) received_[team].prepare();
@@ -103,7 +106,7 @@ class ForwardBlock {
     for (int tile = 0; tile < T::kTiles; ++tile)
       for (int i = 0; i < 2; ++i) {
         carried_[tile][i] = 0.0f;
-        if (owner_.has(tile, i) && !starts_.at(0, owner_.sequence_of(tile, i)))
+        if (owner_.has(tile, i) && starts_.at(0, owner_.sequence_of(tile, i)) == 0)
           carried_[tile][i] = initial_state(before + owner_.offset(tile, i));
       }
     const Value* hidden = static_cast<const Value*>(work_.hidden) + rows_.first + rows_.before;
@@ -139,7 +142,7 @@ class ForwardBlock {
     const int64_t sequence =
         static_cast<int>(blockIdx.x) / T::kBlocks * T::kSequences + tile * kSequencesPerTile + lane / 4;
     if (sequence >= sequence_.batch_size || unit >= owner_.hidden_size()) return make_uint4(0, 0, 0, 0);
-    if (starts_.at(0, static_cast<int>(sequence))) return make_uint4(0, 0, 0, 0);
+    if (starts_.at(0, static_cast<int>(sequence)) != 0) return make_uint4(0, 0, 0, 0);
     const Value* units = hidden + sequence * owner_.hidden_size() + unit;
     const auto word = [&](int i) {
       return pack_part<Operand>(part, to_float(units[2 * i]), to_float(units[2 * i + 1]));
@@ -199,7 +202,7 @@ class ForwardBlock {
     float sums[T::kGateTiles][T::kTiles][4] = {};  // see multiply_forward
     float aside[T::kTiles][2];
     begin(inputs, sums, aside);
-    read_starts(step);
+    restart_and_look_ahead(step);
     if (step + 1 < num_steps()) inputs = read_inputs(step + 1, place_ + rows_.stride);
     weights_.read_ahead();
     if (step > 0) received_[0].wait(step);
@@ -209,15 +212,16 @@ class ForwardBlock {
     write(place_, results);
   }
 
-  // Called for each step before its results are computed: a state was written since the step before, so that zero may
-  // take its place.
-  __device__ void read_starts(int step) {
+  // Called for each step before its results are computed, and after those of the step before were written. The marks
+  // are read two steps before they are used.
+  __device__ void restart_and_look_ahead(int step) {
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile)
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        if (step > 0 && next_starts_[tile][i]) carried_[tile][i] = 0.0f;
-        next_starts_[tile][i] = owner_.has(tile, i) && starts_.at(step + 1, owner_.sequence_of(tile, i));
+        if (step > 0 && next_starts_[tile][i] != 0) carried_[tile][i] = 0.0f;
+        next_starts_[tile][i] = later_starts_[tile][i];
+        if (owner_.has(tile, i)) later_starts_[tile][i] = starts_.at(step + 2, owner_.sequence_of(tile, i));
       }
   }
 
@@ -235,8 +239,8 @@ class ForwardBlock {
                                                                     results.kept[tile][i]);
         if (Cell::kMaySpoilOthers && !owner_.has(tile, i)) results.hidden[tile][i] = 0.0f;
       }
-      const float read_next[2] = {next_starts_[tile][0] ? 0.0f : results.hidden[tile][0],
-                                  next_starts_[tile][1] ? 0.0f : results.hidden[tile][1]};
+      const float read_next[2] = {next_starts_[tile][0] != 0 ? 0.0f : results.hidden[tile][0],
+                                  next_starts_[tile][1] != 0 ? 0.0f : results.hidden[tile][1]};
       if (step + 1 < num_steps()) send_hidden(buffer_of(step + 1), received.barrier_of(step + 1), tile, read_next);
     }
   }
@@ -322,8 +326,8 @@ class ForwardBlock {
   Owner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's unit and first sequence, in the current step
-  Starts<Cell> starts_;
-  bool next_starts_[T::kTiles][2] = {};  // whether the next step of a sequence starts
+  StartMarks<Cell> starts_;
+  StartMark<Cell> next_starts_[T::kTiles][2] = {}, later_starts_[T::kTiles][2] = {};  // of the next two steps
   std::conditional_t<kInputs == StepInputs::kRowsOfTable, TableRows<Value, 2 * T::kTiles>, NoTableRows> table_rows_;
   std::conditional_t<kIsNarrow, NarrowWeights<T>, NoInputWeights<T>> input_weights_;
   uint4* hidden_;  // two buffers of each team: parts by tiles of sequences by kColumnSteps by 32 lanes

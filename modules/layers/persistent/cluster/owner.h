@@ -62,11 +62,11 @@ struct BackwardInputs {
   State state[T::kTiles][2] = {};
   Value output_gradient[T::kTiles][2] = {};
   float cell_gradient[T::kTiles][2] = {};
-  bool starts[T::kTiles][2] = {};  // whether the sequence starts with the step
+  StartMark<Cell> starts[T::kTiles][2] = {};  // whether the sequence starts with the step
 
   // place: of the thread's unit and first sequence, in the row of the step.
   __device__ BackwardInputs(const PersistentBackward& work, const Owner<T>& owner, const PassRows& rows,
-                            const Starts<Cell>& starts_of_pass, int step, int64_t place) {
+                            const StartMarks<Cell>& starts_of_pass, int step, int64_t place) {
     const Value* gates = static_cast<const Value*>(work.gates) + owner.gate_place(place);
     const Value* candidates = static_cast<const Value*>(work.candidates) + place;
     const Value* of_output = static_cast<const Value*>(work.output_gradient) + place;

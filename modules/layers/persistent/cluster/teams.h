@@ -63,7 +63,7 @@ class TeamForward : public ForwardBlock<T, kInputs> {
     Sums sums = {};
     float aside[T::kTiles][2];
     this->begin(inputs, sums, aside);
-    this->read_starts(step);
+    this->restart_and_look_ahead(step);
     if (step + 1 < this->num_steps()) inputs = this->read_inputs(step + 1, this->place_ + this->rows_.stride);
     multiply<kTeam>(step, sums);
     add_partial(sums);

@@ -137,7 +137,7 @@ class GridBackwardBlock {
 #pragma unroll
       for (int j = 0; j < Cell::kKept; ++j) kept[j] = to_float(read.kept[cell][j]);
       const float state = to_float(read.state[cell]);
-      const bool starts = read.starts[cell];
+      const bool starts = read.starts[cell] != 0;
       cell_.template backward<FunctionsOf<typename T::Numbers>>(
           kept, starts ? state_at_start<Cell>(state) : state, hidden[cell], read.cell_gradient[cell], vectors_,
           carried_.of(cell), gates.of[cell], gates.aside[cell], gates.vectors[cell]);
@@ -154,7 +154,7 @@ class GridBackwardBlock {
 
   // Writes the gradients to shared memory as products read them, multiplied by their sequence's scale if they become
   // float16. Nothing is handed to the steps before a start.
-  __device__ void lay_out(int index, const Gates& gradients, const bool (&starts)[T::kCells]) {
+  __device__ void lay_out(int index, const Gates& gradients, const StartMark<Cell> (&starts)[T::kCells]) {
     uint4* gates = partners_.gates(index, 0);
     float* unscale = partners_.unscale(index, 0);
     float scales[T::kCells];
@@ -170,7 +170,7 @@ class GridBackwardBlock {
       for (int gate = 0; gate < kGates; ++gate) {
         const int row = gate * T::kUnits + owner_.unit_of_block;
         const int vector = row / kColumnsAStep * 2 * T::kSequences + row / kOctet % 2 * kOctet;
-        const float gradient = starts[cell] ? 0.0f : gradients.of[cell][gate];
+        const float gradient = starts[cell] != 0 ? 0.0f : gradients.of[cell][gate];
         place[vector * kOctet + row % kOctet] = from_float<Operand>(gradient * scale);
       }
     }

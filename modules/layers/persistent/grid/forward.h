@@ -35,7 +35,7 @@ class GridForwardBlock {
   __device__ void run() {
     read_bias();
     for (int cell = 0; cell < T::kTurns * T::kCells; ++cell)
-      carried_.of(cell) = owner_.has(cell) && !starts_.at(0, owner_.sequence_of(cell))
+      carried_.of(cell) = owner_.has(cell) && starts_.at(0, owner_.sequence_of(cell)) == 0
                               ? initial_state(place_ + rows_.before + owner_.offset(cell))
                               : 0.0f;
     if constexpr (kInputs == StepInputs::kRowsOfTable) read_tokens(Turn::of<T>(0));
@@ -60,6 +60,7 @@ class GridForwardBlock {
 
   struct Inputs {
     Value of[T::kCells][kGates];
+    StartMark<Cell> next_starts[T::kCells];  // whether the sequences start with the next step
   };
 
   __device__ float bias(const void* of, int gate) const {
@@ -88,6 +89,7 @@ class GridForwardBlock {
     if constexpr (kInputs == StepInputs::kRowsOfTable) return read_rows(index);
     const Value* gates = static_cast<const Value*>(work_.gates) + owner_.gate_place(place);
     Inputs inputs;
+    read_next_starts(Turn::of<T>(index), inputs);
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell)
 #pragma unroll
@@ -96,9 +98,16 @@ class GridForwardBlock {
     return inputs;
   }
 
+  __device__ void read_next_starts(const Turn& of, Inputs& inputs) const {
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell)
+      inputs.next_starts[cell] = starts_.at(of.step + 1, owner_.sequence_of(of.turn * T::kCells + cell));
+  }
+
   // Called for each turn one after the other.
   __device__ Inputs read_rows(int index) {
     Inputs inputs;
+    read_next_starts(Turn::of<T>(index), inputs);
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
       const Value* row = table_rows_.row(cell, kGates * owner_.hidden_size) + owner_.unit_in_row();
@@ -136,8 +145,7 @@ class GridForwardBlock {
     float hidden[T::kCells];
     bool next_starts[T::kCells];
 #pragma unroll
-    for (int cell = 0; cell < T::kCells; ++cell)
-      next_starts[cell] = starts_.at(step + 1, owner_.sequence_of(turn * T::kCells + cell));
+    for (int cell = 0; cell < T::kCells; ++cell) next_starts[cell] = inputs.next_starts[cell] != 0;
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) hidden[cell] = activate(sums, turn, cell, inputs.of[cell], kept[cell]);
     if (has_next) hand_out(step + 1, turn, hidden, next_starts);
@@ -170,7 +178,7 @@ class GridForwardBlock {
 
   __device__ uint4 initial_octet(int sequence, int unit) const {
     if (sequence >= sequence_.batch_size || unit >= owner_.hidden_size) return make_uint4(0, 0, 0, 0);
-    if (starts_.at(0, sequence)) return make_uint4(0, 0, 0, 0);
+    if (starts_.at(0, sequence) != 0) return make_uint4(0, 0, 0, 0);
     const Value* units = static_cast<const Value*>(work_.hidden) + rows_.first + rows_.before +
                          static_cast<int64_t>(sequence) * owner_.hidden_size + unit;
     const auto word = [&](int i) { return pack<Operand>(to_float(units[2 * i]), to_float(units[2 * i + 1])); };
@@ -313,7 +321,7 @@ class GridForwardBlock {
   GridOwner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's unit and first cell, in the current step
-  Starts<Cell> starts_;
+  StartMarks<Cell> starts_;
   std::conditional_t<kInputs == StepInputs::kRowsOfTable, TableRows<Value, T::kCells>, NoTableRows> table_rows_;
   uint4* exchange_;  // kHiddenBuffers of each turn of the group
   uint4* hidden_;    // the hidden states of this warpgroup's half of the units

@@ -28,7 +28,7 @@ class GridGradients {
     State state[T::kCells];
     Value output_gradient[T::kCells];
     float cell_gradient[T::kCells];
-    bool starts[T::kCells];  // whether the sequence starts with the step
+    StartMark<Cell> starts[T::kCells];  // whether the sequence starts with the step
   };
   // Gradients of the gates before activation: of R h + b, and of W x + b of the last gate if that differs.
   struct Gates {
@@ -128,7 +128,7 @@ class GridGradients {
   GridOwner<T> owner_;  // a copy, because a reference would keep the whole block out of registers
   PassRows rows_;
   int64_t place_;  // of this thread's unit and first cell, in the current step
-  Starts<Cell> starts_;
+  StartMarks<Cell> starts_;
 };
 
 // The factors of gates' gradients before they become float16: powers of two that bring the largest gradient near

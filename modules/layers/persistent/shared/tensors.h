@@ -47,29 +47,40 @@ struct PassRows {
   __device__ int64_t size_of_states() const { return (num_steps + 1) * row; }
 };
 
-// The sequences that start with a step (PersistentForward::starts). Steps are counted in the order of the pass; those
-// after its last one start nothing.
+// The mark of a cell without starts, which takes no register.
+struct NoStart {
+  __device__ constexpr operator int() const { return 0; }
+};
+
+// Whether a sequence starts with a step: not 0. It is as it is in memory, because a conversion would wait for the
+// memory.
 template <class Cell>
-class Starts {
+using StartMark = std::conditional_t<Cell::kHasStarts, uint8_t, NoStart>;
+
+// Reads the marks of PersistentForward::starts. Steps are counted in the order of the pass; after its last step, its
+// last mark is read again, for which there is no use.
+template <class Cell>
+class StartMarks {
  public:
   template <class Work>
-  __device__ Starts(const Work& work, ReadingOrder order_of_pass)
-      : starts_(work.starts),
-        num_steps_(static_cast<int>(work.sequence.num_steps)),
-        batch_size_(work.sequence.batch_size),
+  __device__ StartMarks(const Work& work, ReadingOrder order_of_pass)
+      : marks_(reinterpret_cast<const uint8_t*>(work.starts)),
+        last_(static_cast<int>(work.sequence.num_steps) - 1),
+        batch_size_(static_cast<int>(work.sequence.batch_size)),
         goes_up_(order_of_pass == ReadingOrder::kForward) {}
 
-  __device__ bool at(int step, int sequence) const {
-    if constexpr (!Cell::kHasStarts)
-      return false;
-    else
-      return step < num_steps_ && starts_[(goes_up_ ? step : num_steps_ - 1 - step) * batch_size_ + sequence];
+  __device__ StartMark<Cell> at(int step, int sequence) const {
+    if constexpr (Cell::kHasStarts) {
+      const int place = smaller(step, last_);
+      return marks_[static_cast<int64_t>(goes_up_ ? place : last_ - place) * batch_size_ + sequence];
+    } else {
+      return {};
+    }
   }
 
  private:
-  const bool* starts_;
-  int num_steps_;
-  int64_t batch_size_;
+  const uint8_t* marks_;
+  int last_, batch_size_;
   bool goes_up_;
 };
 
