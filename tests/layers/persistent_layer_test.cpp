@@ -159,18 +159,32 @@ TEST_F(PersistentOnHopper, GroupsOfABlockMatchFloat64) {
                       .batch_size = batch_size});
 }
 
-// Groups of one block, clusters with one team and two, groups over the whole GPU that take turns, and stacks whose
-// parts run at the same time.
-TEST_F(PersistentOnHopper, StartsMatchFloat64) {
-  const auto expect_at = [](const RecurrentOptions& options, int64_t batch_size, int64_t num_steps = 12) {
+class StartsOnHopper : public PersistentOnHopper, public ::testing::WithParamInterface<PersistentForm> {
+ protected:
+  static void expect_at(const RecurrentOptions& options, int64_t batch_size, int64_t num_steps = 12) {
     expect_float64({.options = options, .num_steps = num_steps, .batch_size = batch_size, .restarts = Restarts::kSome});
-  };
-  for (const PersistentForm form : {PersistentForm::kAll, PersistentForm::kClusters, PersistentForm::kClustersAndTeams})
-    for (const auto& [size, batch_size] : {std::pair(72, 9), {128, 64}, {256, 9}, {512, 64}, {1024, 9}})
-      expect_at({.input_size = 5, .hidden_size = size, .persistent_form = form}, batch_size);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Forms, StartsOnHopper,
+                         ::testing::Values(PersistentForm::kAll, PersistentForm::kClusters,
+                                           PersistentForm::kClustersAndTeams));
+
+TEST_P(StartsOnHopper, MatchFloat64) {
+  for (const auto& [size, batch_size] : {std::pair(72, 9), {128, 64}, {256, 9}, {512, 64}, {1024, 9}})
+    expect_at({.input_size = 5, .hidden_size = size, .persistent_form = GetParam()}, batch_size);
+}
+
+TEST_F(StartsOnHopper, MatchFloat64InGroupsOfABlock) {
   for (const int64_t size : {8, 40, 128})
     expect_at({.input_size = 2, .hidden_size = size, .persistent_form = PersistentForm::kBlocks}, 5);
+}
+
+TEST_F(StartsOnHopper, MatchFloat64OverTheWholeGpuInTurns) {
   for (const int64_t batch_size : {40, 130}) expect_at({.input_size = 3, .hidden_size = 1280}, batch_size);
+}
+
+// Parts of these layers run at the same time.
+TEST_F(StartsOnHopper, MatchFloat64InStacks) {
   for (const int64_t size : {72, 128, 256})
     expect_at({.input_size = 40, .hidden_size = size, .num_layers = 3}, 16, 100);
 }
