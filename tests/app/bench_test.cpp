@@ -44,10 +44,23 @@ TEST(Bench, PrintsATableAndWritesCsvAndJson) {
   EXPECT_THAT(result.errors, HasSubstr("2 layers in 1 combination"));
   EXPECT_THAT(result.errors, HasSubstr("[1/1] cpu eager "));
   EXPECT_THAT(testing::read_text(program.folder() / "a.csv"),
-              HasSubstr("\nfused,cpu,eager,fp32,lstm,auto,4,2,3,1,4,0,1,,,"));
+              HasSubstr("\nfused,cpu,eager,fp32,lstm,auto,4,2,3,1,4,0,1,,0,,"));
   const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "a.json"));
   EXPECT_EQ(json["schema_version"], 3);
   EXPECT_EQ(json["rows"][1]["measurement"]["samples"]["all"].size(), 6u);
+}
+
+TEST(Bench, MeasuresStartsWithTheLayersThatHaveThem) {
+  const Program program;
+  const auto result =
+      program.run({"bench", "layer=naive,fused", "hidden_size=4", "batch_size=2", "num_steps=3", "num_layers=1",
+                   "device=cpu", "repeats=1", "sample_seconds=1e-6", "starts=0.5", "--json", "a.json"},
+                  0);
+  EXPECT_THAT(result.output, HasSubstr("starts 0.5"));
+  const auto json = nlohmann::json::parse(testing::read_text(program.folder() / "a.json"));
+  EXPECT_EQ(json["rows"][0]["starts"], 0.5);
+  EXPECT_EQ(json["rows"][0]["reason"], "");
+  EXPECT_NE(json["rows"][1]["reason"], "");
 }
 
 TEST(Bench, ReadsAFileUnderTheArguments) {

@@ -212,8 +212,8 @@ RowKey row_key(LayerChoice layer, const std::string& device, const BenchCase& co
           .input_size = combination.options.input_size,
           .bidirectional = combination.options.bidirectional,
           .heads = combination.options.heads,
-          .starts = combination.starts,
-          .persistent_form = form_text(layer.persistent_form)};
+          .persistent_form = form_text(layer.persistent_form),
+          .starts = combination.starts};
 }
 
 PartRates part_rates(const PartTimes& seconds, const BenchCase& combination, const Ceiling& ceiling) {

@@ -111,8 +111,8 @@ struct RowKey {
   int64_t input_size = 0;
   bool bidirectional = false;
   int64_t heads = 1;
-  double starts = 0;
   std::string persistent_form = {};  // "" if the layer may take any, or has none
+  double starts = 0;
 
   bool operator==(const RowKey&) const = default;
 
@@ -120,7 +120,7 @@ struct RowKey {
   std::string layer_text() const { return persistent_form.empty() ? layer : layer + " " + persistent_form; }
 
   RNNLAB_FIELDS(layer, device, mode, precision, cell, cudnn_algorithm, hidden_size, batch_size, num_steps, num_layers,
-                input_size, bidirectional, where_given(heads), where_given(starts), where_given(persistent_form))
+                input_size, bidirectional, where_given(heads), where_given(persistent_form), where_given(starts))
 };
 
 // The measurement of a layer.
