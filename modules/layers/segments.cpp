@@ -15,7 +15,7 @@ at::Tensor starts_in_order(const Segments& segments, Direction direction) {
   if (direction == Direction::kForward && !segments.lengths.defined()) return starts.contiguous();
   const int64_t num_steps = starts.size(0), num_shifted = direction == Direction::kForward ? 0 : 1;
   const at::Tensor next = starts.narrow(0, num_shifted, num_steps - num_shifted);
-  const at::Tensor in_order = at::cat({next, at::zeros_like(starts.narrow(0, 0, num_shifted))});
+  at::Tensor in_order = at::cat({next, at::zeros_like(starts.narrow(0, 0, num_shifted))});
   if (!segments.lengths.defined()) return in_order;
   const at::Tensor steps = at::arange(num_steps).unsqueeze(1);
   return in_order.logical_and(steps.lt(segments.lengths.unsqueeze(0) - num_shifted).to(starts.device()));
