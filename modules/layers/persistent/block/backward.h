@@ -123,11 +123,9 @@ class BlockBackward {
       float kept[kKeptRoom];
 #pragma unroll
       for (int i = 0; i < Cell::kKept; ++i) kept[i] = to_float(inputs.kept[cell][i]);
-      const State state = state_of(inputs, cell);
-      cell_.template backward<Functions>(kept, inputs.starts != 0 ? state_at_start<Cell>(state) : state, hidden,
+      cell_.template backward<Functions>(kept, state_of(inputs, cell), inputs.starts != 0, hidden,
                                          inputs.cell_gradient[cell], vectors_[cell], carried_[cell],
                                          gradients.gates[cell], gradients.aside[cell], gradients.vectors[cell]);
-      if (inputs.starts != 0) carried_[cell] = Cell::carried_from(state, {});
       if (Cell::kMaySpoilOthers && !owner_.has(cell)) gradients.clear(cell);
       bias_sums_[cell].add(gradients.gates[cell], gradients.aside[cell], gradients.vectors[cell]);
     }
@@ -154,7 +152,8 @@ class BlockBackward {
 
   // Writes the warp's gradients to shared memory as a lane of the product takes them. The transposition brings two
   // units of one sequence together: lane (row, column) has units 2 * column and 2 * column + 1 of 8 units, for sequence
-  // row / 2, of the first gate of a pair if row is even. Nothing is handed to the steps before a start.
+  // row / 2, of the first gate of a pair if row is even. A start shares zeros,
+  // so that no gradient reaches the steps before it.
   __device__ void share(int step, const Gradients& gradients, float scale, bool starts) {
     if (T::Numbers::kIsScaled && owner_.lane == 0) unscales_[(step & 1) * T::kWarps + owner_.warp] = 1.0f / scale;
     uint32_t* place =

@@ -161,6 +161,8 @@ class BlockForward {
     activate(products, aside, results);
     place_ += rows_.stride;
     if (step + 1 == num_steps()) return;
+    if (next_starts)
+      for (State& state : carried_) state = {};
     share(hidden_ + ((step + 1) & 1) * T::kHiddenWords, results, next_starts);
     __syncthreads();
   }
@@ -196,10 +198,8 @@ class BlockForward {
   // Writes the hidden states of the warp's units to shared memory as a lane of the product takes them. The
   // transposition brings two units of one sequence together: lane (row, column) has units 2 * column and 2 * column + 1
   // of sequence row / 2, of the first 8 units if row is even. The next step of a sequence that starts reads zeros.
-  __device__ void share(uint32_t* buffer, const Results& results, bool next_starts) {
+  __device__ void share(uint32_t* buffer, const Results& results, bool next_starts) const {
     const float first = next_starts ? 0.0f : results.hidden[0], second = next_starts ? 0.0f : results.hidden[1];
-    if (next_starts)
-      for (State& state : carried_) state = {};
     const int row = owner_.lane / 4, pair = owner_.lane % 4;
     const int octet = owner_.warp % 2 * 2 + row % 2;  // of the 32 units of a column step
     const int reader = 4 * (row / 2 * 2 + pair / 2) + octet;

@@ -202,13 +202,10 @@ class BackwardBlock {
         float kept[kKeptRoom];
 #pragma unroll
         for (int j = 0; j < Cell::kKept; ++j) kept[j] = to_float(inputs.kept[tile][i][j]);
-        const float state = to_float(inputs.state[tile][i]);
-        const bool starts = inputs.starts[tile][i] != 0;
-        cell_.template backward<Functions>(kept, starts ? state_at_start<Cell>(state) : state, hidden[tile][i],
-                                           inputs.cell_gradient[tile][i], vectors_, carried_[tile][i],
+        cell_.template backward<Functions>(kept, to_float(inputs.state[tile][i]), inputs.starts[tile][i] != 0,
+                                           hidden[tile][i], inputs.cell_gradient[tile][i], vectors_, carried_[tile][i],
                                            gradients.gates[tile][i], gradients.aside[tile][i],
                                            gradients.vectors[tile][i]);
-        if (starts) carried_[tile][i] = Cell::carried_from(state, {});
         if (Cell::kMaySpoilOthers && !owner_.has(tile, i)) gradients.clear(tile, i);
         bias_sums_.add(gradients.gates[tile][i], gradients.aside[tile][i], gradients.vectors[tile][i]);
       }
@@ -239,8 +236,8 @@ class BackwardBlock {
   }
 
   // Writes the warp's gradients to shared memory as a lane of the product takes them: two units of one sequence, a word
-  // for each gate, and one for the last gate of W x + b if that is requested. Nothing is handed to the steps before a
-  // start.
+  // for each gate, and one for the last gate of W x + b if that is requested. A start shares zeros, so
+  // that no gradient reaches the steps before it.
   template <bool kSharesAside = false>
   __device__ void share(int step, const Gradients& gradients, float scale, const Inputs& inputs) {
 #pragma unroll

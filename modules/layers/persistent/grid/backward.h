@@ -136,12 +136,9 @@ class GridBackwardBlock {
       float kept[GridGradients<T>::kKeptRoom];
 #pragma unroll
       for (int j = 0; j < Cell::kKept; ++j) kept[j] = to_float(read.kept[cell][j]);
-      const float state = to_float(read.state[cell]);
-      const bool starts = read.starts[cell] != 0;
       cell_.template backward<FunctionsOf<typename T::Numbers>>(
-          kept, starts ? state_at_start<Cell>(state) : state, hidden[cell], read.cell_gradient[cell], vectors_,
+          kept, to_float(read.state[cell]), read.starts[cell] != 0, hidden[cell], read.cell_gradient[cell], vectors_,
           carried_.of(cell), gates.of[cell], gates.aside[cell], gates.vectors[cell]);
-      if (starts) carried_.of(cell) = Cell::carried_from(state, {});
       if (!owner_.has(turn * T::kCells + cell)) {  // computed from another cell's values, which were read instead
 #pragma unroll
         for (float& gate : gates.of[cell]) gate = 0.0f;
@@ -153,7 +150,7 @@ class GridBackwardBlock {
   }
 
   // Writes the gradients to shared memory as products read them, multiplied by their sequence's scale if they become
-  // float16. Nothing is handed to the steps before a start.
+  // float16. A start shares zeros, so that no gradient reaches the steps before it.
   __device__ void lay_out(int index, const Gates& gradients, const StartMark<Cell> (&starts)[T::kCells]) {
     uint4* gates = partners_.gates(index, 0);
     float* unscale = partners_.unscale(index, 0);

@@ -126,17 +126,19 @@ struct ProgramCell {
   __device__ static Carried carried_from(State last, State gradient) { return {last, gradient}; }
   __device__ static State initial_gradient(const Carried& carried) { return carried.gradient; }
 
-  // state: before the step, or after it if kReadsStateAfter. hidden, cell: gradients of the hidden and the inner state
-  // as results. gradients: out, of the sums. aside: out, of W x + b of the last gate, if that differs.
+  // state: before the step, or after it if kReadsStateAfter. starts: whether the step starts, so that it read zeros in
+  // place of the state before it, which gets no gradient. hidden, cell: gradients of the hidden and the inner state as
+  // results. gradients: out, of the sums. aside: out, of W x + b of the last gate, if that differs.
   template <class Functions>
-  __device__ void backward(const float (&kept)[kKeptRoom], float state, float hidden, float cell,
+  __device__ void backward(const float (&kept)[kKeptRoom], float state, bool starts, float hidden, float cell,
                            const UnitVectors<ProgramCell>& vectors, Carried& carried, float (&gradients)[kGates],
                            float& aside, UnitVectors<ProgramCell>& vector_gradients) const {
+    const float before = starts && !kReadsStateAfter ? 0.0f : state;
     const float after = kReadsStateAfter ? state : carried.after;
-    BackwardUnit<ProgramCell, Functions> unit{kept,    state,     after, hidden,          carried.gradient + cell,
+    BackwardUnit<ProgramCell, Functions> unit{kept,    before,    after, hidden,          carried.gradient + cell,
                                               vectors, gradients, aside, vector_gradients};
     Program::backward(unit);
-    carried = {state, unit.carry};
+    carried = {state, starts ? 0.0f : unit.carry};
   }
 
   // The part of the gradient of the previous hidden state that is not a product.

@@ -63,7 +63,7 @@ struct Slstm : SlstmSizes {
   }
 
   template <class Functions>
-  __device__ void backward(const float (&kept)[kKept], const State& before, float hidden, float,
+  __device__ void backward(const float (&kept)[kKept], const State& before, bool, float hidden, float,
                            const UnitVectors<Slstm>&, Carried& carried, float (&gradients)[kGates], float&,
                            UnitVectors<Slstm>&) const {
     const auto& [input, forget, candidate, output, forget_slope] = kept;

@@ -52,13 +52,13 @@ struct NoStart {
   __device__ constexpr operator int() const { return 0; }
 };
 
-// Whether a sequence starts with a step: not 0. It is as it is in memory, because a conversion would wait for the
-// memory.
+// Whether a sequence starts with a step: not 0. It keeps the type that it has in memory until it is used, because
+// converting it would stall until the load completes.
 template <class Cell>
 using StartMark = std::conditional_t<Cell::kHasStarts, uint8_t, NoStart>;
 
-// Reads the marks of PersistentForward::starts. Steps are counted in the order of the pass; after its last step, its
-// last mark is read again, for which there is no use.
+// Reads the marks of PersistentForward::starts. Steps are counted in the order of the pass. Reading past
+// the last step returns the last mark, which no kernel uses.
 template <class Cell>
 class StartMarks {
  public:
@@ -83,15 +83,6 @@ class StartMarks {
   int last_, batch_size_;
   bool goes_up_;
 };
-
-// The state that the backward pass reads in a step that starts: zero, unless it reads the state after the step.
-template <class Cell>
-__device__ typename Cell::State state_at_start(const typename Cell::State& state) {
-  if constexpr (Cell::kReadsStateAfter)
-    return state;
-  else
-    return {};
-}
 
 // Read and write the cell states of a unit, whose tensors are `distance` apart if the cell has several.
 template <class State>
