@@ -17,12 +17,15 @@ struct Segments {
   at::Tensor starts;   // (T, B) bool: no state passes from step t - 1 to step t; undefined if no step starts
 };
 
-// Returns the steps within the lengths that start in the reading order of a direction, (T, B) bool, dense: forward,
+// Returns whether each step lies within its sequence's length, (T, B, 1) bool on the CPU.
+at::Tensor steps_within(const at::Tensor& lengths, int64_t num_steps);
+
+// Returns the steps within the lengths that start in the reading order of a direction, (T, B, 1) bool, dense: forward,
 // those of `starts`; in reverse, the steps before them. The first step that is read in reverse never starts, because no
 // step of `starts` follows it. Undefined if no step starts.
 at::Tensor starts_in_order(const Segments& segments, Direction direction);
 
-// Returns both, by direction. That of the reverse direction is undefined if there is none.
+// Returns starts_in_order for each direction; the second is undefined in a layer that only reads forward.
 std::array<at::Tensor, 2> starts_by_direction(const Segments& segments, int64_t num_directions);
 
 // Returns the tensor with zeros where the condition, which is broadcast, holds; other values may be NaN there. An

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/stacked_layer.h"
 
-#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/stack.h>
 
@@ -10,11 +9,6 @@
 namespace rnnlab {
 
 namespace {
-
-at::Tensor alive_steps(const at::Tensor& lengths, int64_t num_steps, at::Device device) {
-  if (!lengths.defined()) return {};
-  return at::arange(num_steps).unsqueeze(1).lt(lengths.unsqueeze(0)).unsqueeze(2).to(device);
-}
 
 // Returns the states of each direction of each layer. Only the hidden state is multiplied by weights; the others keep
 // their type.
@@ -52,7 +46,8 @@ RecurrentResult StackedLayer::run(const at::Tensor& input, const RecurrentState&
   const auto num_directions = static_cast<size_t>(options().num_directions());
   const auto num_layers = static_cast<size_t>(options().num_layers);
   const size_t num_parameters = weights().size() / (num_layers * num_directions);
-  const at::Tensor alive = alive_steps(segments.lengths, input.size(0), input.device());
+  const bool are_whole = !segments.lengths.defined();
+  const at::Tensor alive = are_whole ? at::Tensor() : steps_within(segments.lengths, input.size(0)).to(input.device());
   const auto starts = starts_by_direction(segments, options().num_directions());
   const std::vector<CellStates> initial_states = split_by_direction(initial);
 

@@ -19,7 +19,7 @@ struct DirectionInput {
   at::Tensor alive;  // (T, B, 1) bool: the step is within the sequence's length; undefined if all steps are
   Direction direction = Direction::kForward;
   at::Tensor lengths;  // (B) int64 on the CPU; undefined if every sequence is whole
-  at::Tensor starts;   // (T, B) bool: starts_in_order of the direction
+  at::Tensor starts;   // (T, B, 1) bool: starts_in_order of the direction, or undefined
 };
 
 struct DirectionResult {

@@ -25,7 +25,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 const PersistentProgram* program_with(Cell cell) {
-  return persistent_program_of(step_code_of(rnnlab::program_of(cell)));
+  return persistent_program_of(step_code_of(rnnlab::program_of(cell)), /*has_starts=*/false);
 }
 
 Gpu gpu_of(int major, int minor = 0) { return {.major = major, .minor = minor, .runs = class_of(major, minor)}; }

@@ -229,12 +229,13 @@ std::vector<HalfCase> half_cases() {
 }
 
 kernels::PersistentGroups backward_groups_of(const HalfCase& of) {
-  return kernels::backward_groups({.num_steps = 8,
-                                   .batch_size = of.batch_size,
-                                   .hidden_size = of.hidden_size,
-                                   .program = persistent_program_of(step_code_of(program_of(of.cell))),
-                                   .kernels = of.form,
-                                   .is_alone = true});
+  return kernels::backward_groups(
+      {.num_steps = 8,
+       .batch_size = of.batch_size,
+       .hidden_size = of.hidden_size,
+       .program = persistent_program_of(step_code_of(program_of(of.cell)), /*has_starts=*/false),
+       .kernels = of.form,
+       .is_alone = true});
 }
 
 bool is_known_gpu() {

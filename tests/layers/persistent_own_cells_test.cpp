@@ -85,7 +85,7 @@ TEST(PersistentOwnCellRefusal, IsForHeadsOfOtherCellsThanSlstm) {
 
 TEST(PersistentOwnCells, MaySpoilOthersWhereZerosDoNotGiveZeros) {
   const auto may_spoil = [](Cell cell) {
-    return persistent_program_of(step_code_of(program_of(cell)))->may_spoil_others;
+    return persistent_program_of(step_code_of(program_of(cell)), /*has_starts=*/false)->may_spoil_others;
   };
   for (const OwnCell& own : cells_with_kernels()) EXPECT_EQ(may_spoil(own.cell), own.name == "quotient") << own.name;
   for (const Cell cell : {Cell::kLstm, Cell::kGru, Cell::kRnnTanh, Cell::kRnnRelu})
@@ -156,7 +156,7 @@ TEST_P(PersistentOwnCell, CompilesForEveryGpu) {
   for (const int major : {8, 9, 10, 12}) {
     if (major > 9 && !is_for_later_gpus) continue;
     const kernels::persistent::Gpu gpu = {.major = major, .minor = 0, .runs = kernels::persistent::class_of(major, 0)};
-    expect_compilation(*persistent_program_of(step_code_of(program_of(GetParam().cell))), gpu);
+    expect_compilation(*persistent_program_of(step_code_of(program_of(GetParam().cell)), /*has_starts=*/false), gpu);
   }
 }
 

@@ -18,7 +18,7 @@ at::Tensor starts_of_two() {
 }
 
 std::vector<int64_t> steps_of(const at::Tensor& starts, int64_t sequence) {
-  const at::Tensor steps = starts.select(1, sequence).nonzero().flatten();
+  const at::Tensor steps = starts.select(1, sequence).flatten().nonzero().flatten();
   return {steps.const_data_ptr<int64_t>(), steps.const_data_ptr<int64_t>() + steps.numel()};
 }
 

@@ -27,7 +27,7 @@ struct ProgramScan {
   const bool* alive = nullptr;  // (T, B): the first steps of each sequence, or null if all are. Others leave the states
                                 // unchanged, and their results, which are zeros before the call, as they are
 
-  // (T, B): the steps before which the states are zero, or null if there are none.
+  // (T, B): whether the states are reset to zero before a step; null if they never are.
   const bool* starts = nullptr;
 
   void* sums = nullptr;           // (T, B, input * H) W x + b. A CPU's forward pass replaces them by kept values

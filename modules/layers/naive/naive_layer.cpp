@@ -61,7 +61,7 @@ DirectionResult NaiveLayer::run_direction(const DirectionInput& input, CellWeigh
   for (size_t i = 0; i < num_steps; ++i) {
     const size_t t = input.direction == Direction::kForward ? i : num_steps - 1 - i;
     if (has_starts)
-      for (at::Tensor& state : states) state = zero_where(input.starts[static_cast<int64_t>(t)].unsqueeze(1), state);
+      for (at::Tensor& state : states) state = zero_where(input.starts[static_cast<int64_t>(t)], state);
     CellStates next = cell.step(inputs[t], states);
     // Under autocast the hidden state keeps the type of the products, and the other states stay float32.
     for (size_t k = 0; k < next.size(); ++k) next[k] = next[k].to(states[k].scalar_type());

@@ -124,7 +124,8 @@ std::vector<const kernels::PersistentProgram*> listed_persistent_programs() {
   for (const Cell cell : all_cells()) {
     const CellProgram& program = program_of(cell);
     if (!why_no_persistent_program(program).empty()) continue;
-    all.push_back(is_slstm(program) ? &kernels::kSlstmProgram : persistent_program_of(step_code_of(program)));
+    all.push_back(is_slstm(program) ? &kernels::kSlstmProgram
+                                    : persistent_program_of(step_code_of(program), /*has_starts=*/false));
   }
   return all;
 }

@@ -16,7 +16,7 @@ std::string why_no_persistent_program(const CellProgram& program);
 
 // Returns the description of a program that has kernels, by its code. It lives forever.
 // has_starts: whether its kernels read which sequences start.
-const kernels::PersistentProgram* persistent_program_of(const StepCode& code, bool has_starts = false);
+const kernels::PersistentProgram* persistent_program_of(const StepCode& code, bool has_starts);
 
 // Returns the descriptions for the cells of the list that have kernels.
 std::vector<const kernels::PersistentProgram*> listed_persistent_programs();

@@ -22,7 +22,7 @@ struct PersistentTrace : LayerTrace {
   // Only of the upper layer of a pair, which one kernel computes together with the layer below: weight_ih in the layout
   // of the backward pass.
   at::Tensor packed_input;
-  at::Tensor starts;  // (T, B) bool: those of the pass, or undefined
+  at::Tensor starts;  // (T, B, 1) bool: those of the pass, or of a part of it; or undefined
 
   // Whether the forward pass must still set the initial states to 0, which it does on a side stream or in the kernel.
   bool lacks_hidden = false, lacks_cell = false;

@@ -15,6 +15,7 @@
 #include "layers/device/run_kernels.h"
 #include "layers/persistent/operand_conversion.h"
 #include "layers/persistent/shared/passes.h"
+#include "layers/segments.h"
 #include "layers/unrolled/recurrent_product.h"
 
 namespace rnnlab {
@@ -274,7 +275,7 @@ void GateProducts::multiply_input_weights(WeightGradients& weights) const {
 void GateProducts::multiply_recurrent_weights(WeightGradients& weights) const {
   const at::Tensor before =
       states_before(spec_.direction, recurrent_weights_gain() ? trace_.half_hidden : trace_.hidden);
-  const at::Tensor read = matrix_of(trace_.starts.defined() ? zero_where(trace_.starts.unsqueeze(2), before) : before);
+  const at::Tensor read = matrix_of(zero_where(trace_.starts, before));
   const int64_t hidden_size = trace_.hidden_size(), num_rows = weights.weight_hh.size(0);
   if (!spec_.has_two_sides()) return multiply_recurrent_side(0, read, weights.weight_hh);
   // The gate with two sides is the first of the gradients, and the last of the weights.

@@ -45,7 +45,7 @@ struct ScanTensors {
   at::Tensor hidden, inner;      // initial states: (B, H), and (B, inner * H) acc
   at::Tensor vectors;            // (vectors * H)
   at::Tensor alive;              // (T, B, 1), or undefined
-  at::Tensor starts;             // (T, B), or undefined
+  at::Tensor starts;             // (T, B, 1), or undefined
   at::Tensor states;             // (T, B, H) after each step
   at::Tensor inner_states = {};  // (T, B, inner * H) acc
   at::Tensor more_kept = {};     // (T, B, (kept - gates) * H), on a CPU

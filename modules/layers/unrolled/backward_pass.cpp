@@ -89,14 +89,9 @@ at::Tensor make_carry(const UnrolledSpec& spec, const LayerTrace& trace) {
   return at::zeros({trace.batch_size(), num_columns}, trace.hidden.options().dtype(type));
 }
 
-at::Tensor first_starts(const PassSpec& spec) {
-  if (!spec.starts.defined()) return {};
-  return spec.starts[position_of(spec.direction, 0, spec.starts.size(0))].unsqueeze(1);
-}
-
 InitialGradients initial_gradients(const UnrolledSpec& spec, const at::Tensor& from_first_step,
                                    const at::Tensor& carry) {
-  const at::Tensor from_next_step = zero_where(first_starts(spec), from_first_step);
+  const at::Tensor from_next_step = zero_where(spec.first_starts(), from_first_step);
   const int64_t size = from_next_step.size(1);
   const auto carried = [&](size_t state) {
     const auto column = spec.code->carry_columns[state];

@@ -91,9 +91,6 @@ at::Tensor empty_vector_gradients(const PassSpec& spec, const LayerTrace& trace,
 // Returns the carry of a backward pass, with zeros; undefined if the cell needs none.
 at::Tensor make_carry(const UnrolledSpec& spec, const LayerTrace& trace);
 
-// Returns whether the states before the first step that is read are zero, (B, 1) bool; undefined if they never are.
-at::Tensor first_starts(const PassSpec& spec);
-
 // Returns the gradients of the initial states. from_next_step: (B, H), through the product of the first step.
 InitialGradients initial_gradients(const UnrolledSpec& spec, const at::Tensor& from_next_step, const at::Tensor& carry);
 

@@ -20,23 +20,13 @@ kernels::Products products_of(const LayerTrace& trace, const void* recurrent, in
 
 namespace {
 
-// The marks of step t and of the step that is read after it, or null.
-struct StartRows {
-  const bool *own = nullptr, *next = nullptr;
-};
-
-StartRows start_rows(const PassSpec& spec, int64_t t) {
-  if (!spec.starts.defined()) return {};
-  const int64_t num_steps = spec.starts.size(0), next = step_after(spec.direction, t);
-  const auto* const all = spec.starts.const_data_ptr<bool>();
-  const auto row_of = [&](int64_t step) { return all + step * spec.starts.size(1); };
-  return {row_of(t), next >= 0 && next < num_steps ? row_of(next) : nullptr};
+const bool* starts_row(const PassSpec& spec, int64_t t) {
+  return spec.has_starts_at(t) ? static_cast<const bool*>(row(spec.starts, t)) : nullptr;
 }
 
 // Returns what the passes of step t have in common.
 kernels::ProgramStep program_step(const UnrolledSpec& spec, const LayerTrace& trace, int64_t t) {
   const auto [before, after] = state_rows(spec.direction, t);
-  const StartRows starts = start_rows(spec, t);
   return {.step = {element_type(trace.gates.scalar_type()), trace.batch_size(), trace.hidden_size()},
           .program = spec.program,
           .columns = spec.code->columns,
@@ -48,8 +38,8 @@ kernels::ProgramStep program_step(const UnrolledSpec& spec, const LayerTrace& tr
           .kept = row(trace.gates, t),
           .more_kept = row(trace.more_kept, t),
           .vectors = trace.weights.vectors.defined() ? trace.weights.vectors.const_data_ptr() : nullptr,
-          .starts = starts.own,
-          .next_starts = starts.next};
+          .starts = starts_row(spec, t),
+          .next_starts = starts_row(spec, step_after(spec.direction, t))};
 }
 
 const std::vector<kernels::TileInstruction>& instructions_of(const StepCode& code, kernels::StepPass pass) {

@@ -51,8 +51,8 @@ class TensorStep {
         trace_(trace),
         rows_(state_rows(spec.direction, t)),
         t_(t),
-        starts_(starts_of(spec, t)),
-        next_starts_(starts_of(spec, step_after(spec.direction, t))),
+        starts_(spec.starts_at(t)),
+        next_starts_(spec.starts_at(step_after(spec.direction, t))),
         like_(acc(trace.hidden[0])) {}
 
   void run_forward(const at::Tensor& recurrent) {
@@ -93,12 +93,6 @@ class TensorStep {
   static at::Tensor acc(const at::Tensor& tensor) { return tensor.to(accumulation_type(tensor.scalar_type())); }
   at::Tensor column(const at::Tensor& tensor, int64_t index) const {
     return tensor.narrow(-1, index * trace_.hidden_size(), trace_.hidden_size());
-  }
-
-  // Returns the sequences that start with step t, (B, 1) bool, or an undefined tensor.
-  static at::Tensor starts_of(const UnrolledSpec& spec, int64_t t) {
-    const bool is_marked = spec.starts.defined() && t >= 0 && t < spec.starts.size(0);
-    return is_marked ? spec.starts[t].unsqueeze(1) : at::Tensor();
   }
   int64_t num_first_kept() const { return std::min(code_.columns.kept, code_.columns.input); }
 

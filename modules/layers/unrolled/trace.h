@@ -93,7 +93,18 @@ struct PassSpec {
   at::ScalarType type = at::kFloat;            // of the sequence and the hidden states
   at::ScalarType parameter_type = at::kFloat;  // of the parameters' gradients; products have the type of the sequence
   const StepCode* code = nullptr;              // of the cell
-  at::Tensor starts = {};                      // (T, B) bool: before these steps the states are zero; or undefined
+  at::Tensor starts = {};                      // (T, B, 1) bool: before these steps the states are zero; or undefined
+
+  // Returns whether there are marks of step t, which may lie outside the sequence; and the marks, (B, 1), or an
+  // undefined tensor.
+  bool has_starts_at(int64_t t) const { return starts.defined() && t >= 0 && t < starts.size(0); }
+  at::Tensor starts_at(int64_t t) const { return has_starts_at(t) ? starts[t] : at::Tensor(); }
+
+  // Returns the marks of the first step that is read.
+  at::Tensor first_starts() const {
+    if (!starts.defined()) return {};
+    return starts[direction == Direction::kForward ? 0 : -1];
+  }
 
   // Returns whether the gradients of the input's and the recurrent side differ: a GRU applies the reset gate between
   // them.

@@ -7,6 +7,7 @@
 #include "layers/cpu_buffer_pool.h"
 #include "layers/device/number_types.h"
 #include "layers/execution_path.h"
+#include "layers/segments.h"
 #include "layers/unrolled/stack_function.h"
 
 namespace rnnlab {
@@ -62,7 +63,7 @@ std::vector<LayerTrace> make_traces(const UnrolledSpec& spec, const std::vector<
     begin_trace(traces[layer], layer, spec, operands, states, allocate);
     if (spec.starts.defined() && spec.has_recurrent_product()) {
       traces[layer].read_hidden = allocate(traces[layer].hidden.sizes(), traces[layer].hidden.options());
-      traces[layer].read_hidden[row].copy_(zero_where(first_starts(spec), traces[layer].hidden[row]));
+      traces[layer].read_hidden[row].copy_(zero_where(spec.first_starts(), traces[layer].hidden[row]));
     }
     if (layer == 0)
       traces[0].input = operands[0].contiguous();

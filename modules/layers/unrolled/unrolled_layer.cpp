@@ -23,7 +23,7 @@ SequenceEnds::SequenceEnds(const at::Tensor& lengths, int64_t num_steps, at::Dev
   if (!lengths.defined()) return;
   const at::Tensor steps = at::arange(num_steps).view({num_steps, 1, 1});
   const at::Tensor ends = lengths.view({1, -1, 1});
-  const at::Tensor alive = steps.lt(ends);
+  const at::Tensor alive = steps_within(lengths, num_steps);
   alive_ = alive.to(device);
   reversal_ = at::where(alive, ends - 1 - steps, steps).to(device);
   last_ = (ends - 1).to(device);
@@ -78,10 +78,10 @@ RecurrentResult LayersInBlocks::run_block(Loop loop, const at::Tensor& sequence,
   const bool runs_copy = !lengths.all_whole();
   loop.direction = Direction::kReverse;
   loop.order = runs_copy ? Direction::kForward : Direction::kReverse;
-  at::Tensor reverse_starts = starts[1];
-  if (runs_copy && reverse_starts.defined()) reverse_starts = lengths.reversed(reverse_starts.unsqueeze(2)).squeeze(2);
-  RecurrentResult reverse =
-      run_loop(loop, runs_copy ? lengths.reversed(sequence) : sequence, initial, lengths, reverse_starts);
+  const auto in_order = [&](const at::Tensor& steps) {
+    return runs_copy && steps.defined() ? lengths.reversed(steps) : steps;
+  };
+  RecurrentResult reverse = run_loop(loop, in_order(sequence), initial, lengths, in_order(starts[1]));
   if (runs_copy) reverse.output = lengths.reversed(reverse.output);
   RecurrentState both = {at::cat({forward.state.hidden, reverse.state.hidden})};
   for (size_t i = 0; i < forward.state.inner.size(); ++i)

@@ -61,7 +61,7 @@ class LayersInBlocks : public RecurrentLayer {
 
   virtual bool is_one_block() const = 0;
 
-  // sequence: (T, B, I), zero beyond each length. starts: (T, B) bool, in the loop's order, or undefined.
+  // sequence: (T, B, I), zero beyond each length. starts: (T, B, 1) bool, in the loop's order, or undefined.
   virtual RecurrentResult run_loop(const Loop& loop, const at::Tensor& sequence, const RecurrentState& initial,
                                    const SequenceEnds& lengths, const at::Tensor& starts) = 0;
 
