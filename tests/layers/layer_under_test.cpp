@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -153,6 +154,21 @@ Results run_reference(const Problem& problem, const Result& upstream) {
   const auto vectors = reference::vectors_of(gradients.weights);
   for (size_t i = 0; i < specs.size(); ++i) results.push_back({"gradient of " + specs[i].name, *vectors[i]});
   return results;
+}
+
+std::vector<at::Tensor> results_and_gradients(RecurrentLayer& layer, const at::Tensor& input,
+                                              const Segments& segments) {
+  const at::Tensor x = input.clone().requires_grad_(true);
+  const RecurrentResult result = layer.forward(x, {}, segments.lengths, segments.starts);
+  std::vector<at::Tensor> all = {result.output, result.state.hidden};
+  all.insert(all.end(), result.state.inner.begin(), result.state.inner.end());
+  at::Tensor sum = at::zeros({}, input.options());
+  for (const at::Tensor& one : all)
+    sum = sum + (one * at::arange(1, one.numel() + 1, one.options()).view_as(one)).sum();
+  std::vector<at::Tensor> inputs = layer.parameters();
+  inputs.push_back(x);
+  for (const at::Tensor& gradient : torch::autograd::grad({sum}, inputs)) all.push_back(gradient);
+  return all;
 }
 
 void expect_near(const Results& got, const Results& wanted, double tolerance) {

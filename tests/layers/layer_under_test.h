@@ -37,6 +37,9 @@ Results run(RecurrentLayer& layer, const reference::Problem& problem, const refe
             const Place& place);
 Results run_reference(const reference::Problem& problem, const reference::Result& upstream);
 
+// Returns the output, the final states, and the gradients of their weighted sum with respect to weights and input.
+std::vector<at::Tensor> results_and_gradients(RecurrentLayer& layer, const at::Tensor& input, const Segments& segments);
+
 // Checks that every vector's largest error, relative to its own largest value but at least 1, is within `tolerance`.
 // Vectors that only one side has (the gradients of undefined states) are skipped.
 void expect_near(const Results& got, const Results& wanted, double tolerance);

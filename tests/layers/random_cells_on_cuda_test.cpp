@@ -4,11 +4,11 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <array>
 
 #include "layers/cells/cell.h"
+#include "layers/layer_under_test.h"
 #include "layers/on_cuda.h"
 #include "layers/persistent_check.h"
 #include "layers/program/random_cell.h"
@@ -34,20 +34,6 @@ void for_cells_of_group(uint64_t group, CellText (*text_of)(uint64_t), bool (*is
   }
 }
 
-std::vector<at::Tensor> results_of(RecurrentLayer& layer, const at::Tensor& input, const at::Tensor& starts) {
-  const at::Tensor x = input.clone().requires_grad_(true);
-  const RecurrentResult result = layer.forward(x, {}, {}, starts);
-  std::vector<at::Tensor> all = {result.output, result.state.hidden};
-  all.insert(all.end(), result.state.inner.begin(), result.state.inner.end());
-  at::Tensor sum = at::zeros({}, input.options());
-  for (const at::Tensor& one : all)
-    sum = sum + (one * at::arange(1, one.numel() + 1, one.options()).view_as(one)).sum();
-  std::vector<at::Tensor> inputs = layer.parameters();
-  inputs.push_back(x);
-  for (const at::Tensor& gradient : torch::autograd::grad({sum}, inputs)) all.push_back(gradient);
-  return all;
-}
-
 // In float64, where rounding does not cross a kink.
 void expect_naive(LayerKind kind, Cell cell) {
   const RecurrentOptions options = {.cell = cell, .input_size = 4, .hidden_size = 37};
@@ -57,7 +43,8 @@ void expect_naive(LayerKind kind, Cell cell) {
   layer->to(at::kCUDA, at::kDouble);
   const auto on_gpu = at::device(at::kCUDA);
   const at::Tensor input = at::randn({5, 3, 4}, on_gpu.dtype(at::kDouble)), starts = at::rand({5, 3}, on_gpu).lt(0.2);
-  const auto wanted = results_of(*naive, input, starts), got = results_of(*layer, input, starts);
+  const auto wanted = results_and_gradients(*naive, input, {{}, starts}),
+             got = results_and_gradients(*layer, input, {{}, starts});
   for (size_t i = 0; i < wanted.size(); ++i) EXPECT_TRUE(at::allclose(got[i], wanted[i], 1e-8, 1e-8)) << i;
 }
 

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
-#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include "layers/cells/cell.h"
+#include "layers/layer_under_test.h"
 #include "layers/program/random_cell.h"
 #include "layers/recurrent_layer.h"
 
@@ -61,22 +59,6 @@ TEST(Scan, HasGradientsOfEachResultByItself) {
   }
 }
 
-// ---- random cells ----
-
-// Returns the output, the final states and the gradients of their weighted sum.
-std::vector<at::Tensor> results_of(RecurrentLayer& layer, const at::Tensor& input, const at::Tensor& lengths) {
-  const at::Tensor x = input.clone().requires_grad_(true);
-  const RecurrentResult result = layer.forward(x, {}, lengths);
-  std::vector<at::Tensor> all = {result.output, result.state.hidden};
-  all.insert(all.end(), result.state.inner.begin(), result.state.inner.end());
-  at::Tensor sum = at::zeros({}, at::kDouble);
-  for (const at::Tensor& one : all) sum = sum + (one * at::arange(1, one.numel() + 1).view(one.sizes())).sum();
-  std::vector<at::Tensor> inputs = layer.parameters();
-  inputs.push_back(x);
-  for (const at::Tensor& gradient : torch::autograd::grad({sum}, inputs)) all.push_back(gradient);
-  return all;
-}
-
 TEST(Scan, OfRandomCellsEqualsNaive) {
   int num_cells = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
@@ -90,7 +72,8 @@ TEST(Scan, OfRandomCellsEqualsNaive) {
     naive->to(at::kDouble);
     scan->to(at::kDouble);
     const at::Tensor input = at::randn({7, 3, 4}, at::kDouble), lengths = at::tensor({3, 7, 1}, at::kLong);
-    const std::vector<at::Tensor> wanted = results_of(*naive, input, lengths), got = results_of(*scan, input, lengths);
+    const std::vector<at::Tensor> wanted = results_and_gradients(*naive, input, {lengths, {}}),
+                                  got = results_and_gradients(*scan, input, {lengths, {}});
     for (size_t i = 0; i < wanted.size(); ++i)
       EXPECT_TRUE(at::allclose(got[i], wanted[i], 1e-9, 1e-9)) << i << "\n" << text.equations;
     num_cells += 1;
