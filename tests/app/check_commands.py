@@ -34,9 +34,18 @@ def codes_in(line):
     return re.findall(r"`([^`]+)`", line)
 
 
+def joined(lines):
+    """Each line's index and text; a line that ends with a backslash goes on in the next one, as in a shell."""
+    start = 0
+    for end, line in enumerate(lines, 1):
+        if not line.endswith("\\") or end == len(lines):
+            yield start, "".join(part.removesuffix("\\") for part in lines[start:end])
+            start = end
+
+
 def texts_of_document(text):
     for fence in fences_of(text):
-        yield from ((fence.number + i, line.removeprefix("$ ")) for i, line in enumerate(fence.lines))
+        yield from ((fence.number + i, line.removeprefix("$ ")) for i, line in joined(fence.lines))
     yield from ((number, code) for number, line in lines_outside(text) for code in codes_in(line))
 
 
