@@ -101,7 +101,7 @@ class Mistakes(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "cell.yaml"
             file.write_text("gates: [n]\nstates: [h]\nequations: |\n  h = tahn(n)\n")
-            self.check(f"rnnlab: {file}:3:12: equations: line 1, column 5: unknown function tahn (did you mean 'tanh'?)",
+            self.check(f"rnnlab: {file}:4:7: equations: unknown function tahn (did you mean 'tanh'?)",
                        lambda: rnnlab.Cell.from_file(file))
             self.check(f"rnnlab: {folder}/none.yaml: no such file",
                        lambda: rnnlab.Cell.from_file(f"{folder}/none.yaml"))

@@ -126,6 +126,17 @@ void Checker::complain(const std::vector<std::string>& keys, const std::string& 
                           fmt::format("{}: {}", join_with_and(names), message));
 }
 
+void Checker::complain_in_text(const std::string& key, const TextPlace& place, const std::string& message) {
+  if (has_finding(key)) return;
+  const Member* member = find_path(context_.document().root(), prefix_ + key);
+  if (!member || member->value.text_place.line == 0)
+    return complain({key}, fmt::format("line {}, column {}: {}", place.line, place.column, message));
+  Place in_file = member->value.text_place;
+  in_file.line += place.line - 1;
+  in_file.column += place.column - 1;
+  context_.findings().add(in_file, fmt::format("{}: {}", prefix_ + key, message));
+}
+
 namespace {
 
 constexpr int64_t kMostOfRange = 10'000;

@@ -357,6 +357,10 @@ class Checker {
   // std::optional, so that a printed configuration means the same as its source file.
   void complain(const std::vector<std::string>& keys, const std::string& message);
 
+  // The same for a place within the text of one key. If the text's lines are not those of the file, as in quotes over
+  // several lines or on the command line, the message says the place in the text.
+  void complain_in_text(const std::string& key, const TextPlace& place, const std::string& message);
+
   // Returns whether the key, also relative to the struct of the rule, has a finding already. Rules that depend on a key
   // without naming it in their message ask this first.
   bool has_finding(const std::string& key) const;

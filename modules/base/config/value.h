@@ -19,6 +19,12 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
+// A place within a text: both count from 1, columns in code points.
+struct TextPlace {
+  int line = 1;
+  int column = 1;
+};
+
 // Returns a text such as "mnist.yaml:3:5", "mnist.yaml" or "argument 'training.epochs=x'".
 std::string to_string(const Place& place);
 
@@ -77,6 +83,7 @@ struct Value {
   std::vector<Value> items;     // of a sequence
   std::vector<Member> members;  // of a map, in the order of the file, each key once
   Place place;
+  Place text_place;  // of the first character of a scalar whose lines are those of the file; else without a line
 
   bool is_null() const { return kind == Kind::kNull; }
   bool is_scalar() const { return kind == Kind::kScalar; }

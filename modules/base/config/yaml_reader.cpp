@@ -311,6 +311,7 @@ class TreeBuilder : public YAML::EventHandler {
     Value value = make_value(Value::Kind::kScalar, mark);
     value.style = tag == "?" ? Value::Style::kPlain : Value::Style::kQuoted;
     value.text = text;
+    value.text_place = place_of_text(mark, text);
     if (text.find('\0') != std::string::npos) findings_.add(value.place, "the text contains a NUL character");
     add(std::move(value));
   }
@@ -375,6 +376,22 @@ class TreeBuilder : public YAML::EventHandler {
                                            "the character: \"{0}\"",
                                            text_[at]));
     drop_next_value();
+  }
+
+  // Returns the place of the first character of a text on one line, or of a block that begins with | and finds its
+  // indentation itself; of other texts, whose lines are joined or indented differently, a place without a line.
+  Place place_of_text(const YAML::Mark& mark, std::string_view text) const {
+    const std::string_view rest = text_.substr(std::min(static_cast<size_t>(mark.pos), text_.size()));
+    const int quote = rest.starts_with('"') || rest.starts_with('\'') ? 1 : 0;
+    const bool is_one_line = text.find('\n') == std::string_view::npos;
+    if (is_one_line && rest.substr(quote).starts_with(text)) return place_of_(mark.line, mark.column + quote);
+    const std::string_view header = rest.substr(0, rest.find('\n'));
+    if (!rest.starts_with('|') || header.find_first_of("123456789") != std::string_view::npos) return {};
+    const std::string_view block = rest.substr(header.size());
+    const size_t first = block.find_first_not_of(" \r\n");
+    Place place = place_of_(mark.line + 1, 0);  // of an empty line, too, which has no further columns
+    place.column += static_cast<int>(first - block.rfind('\n', first) - 1);
+    return place;
   }
 
   void open(Value value) {

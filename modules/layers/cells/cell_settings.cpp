@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/cells/cell_settings.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace rnnlab {
 namespace {
 
-// Returns "line 2, column 9: ..." for a mistake of the equations.
-std::string with_line(const EquationMistake& mistake) {
-  if (mistake.line == 0) return mistake.message;
-  return fmt::format("line {}, column {}: {}", mistake.line, mistake.column, mistake.message);
+// A mistake of the lists of names has no place.
+void complain_of(const EquationMistake& mistake, config::Checker& checker) {
+  if (mistake.line == 0) return checker.complain({"equations"}, mistake.message);
+  checker.complain_in_text("equations", {static_cast<int>(mistake.line), static_cast<int>(mistake.column)},
+                           mistake.message);
 }
 
 void check_cell(const CellSettings& settings, config::Checker& checker) {
@@ -22,8 +21,7 @@ void check_cell(const CellSettings& settings, config::Checker& checker) {
   }
   for (const char* key : {"gates", "states", "vectors", "equations"})
     if (checker.has_finding(key)) return;
-  for (const EquationMistake& mistake : parse_cell(settings.text()).mistakes)
-    checker.complain({"equations"}, with_line(mistake));
+  for (const EquationMistake& mistake : parse_cell(settings.text()).mistakes) complain_of(mistake, checker);
 }
 
 config::Schema<CellSettings> make_schema() {

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 namespace rnnlab::config::testing {
 
 const Schema<Training>& Training::schema() {
@@ -52,6 +54,13 @@ const Schema<Experiment>& Experiment::schema() {
     s.check([](const Experiment& e, Checker& checker) {
       if (e.model.bidirectional && e.model.kind == "language_model")
         checker.complain({"model.bidirectional", "model.kind"}, "a language model must not read ahead");
+    });
+    s.check([](const Experiment& e, Checker& checker) {
+      const std::string before = e.name.substr(0, e.name.find("(!)"));
+      if (before == e.name) return;
+      const auto line = static_cast<int>(1 + std::ranges::count(before, '\n'));
+      checker.complain_in_text("name", {line, static_cast<int>(before.size() - before.rfind('\n'))},
+                               "a name warns nobody");
     });
     return s;
   }();

@@ -180,6 +180,22 @@ TEST(Yaml, HasNoLookalikesInArguments) {
               ElementsAre("argument 'features=[a,\u00a0b]': " + kNoBreakSpace));
 }
 
+TEST(Yaml, KnowsPlacesWithinTexts) {
+  EXPECT_THAT(complaints("name: ab(!)\n"), ElementsAre("exp.yaml:1:9: name: a name warns nobody"));
+  EXPECT_THAT(complaints("name: 'ab(!)'\n"), ElementsAre("exp.yaml:1:10: name: a name warns nobody"));
+  EXPECT_THAT(complaints("seed: 3\nname: |  # two lines\n   a\n   b(!)\n"),
+              ElementsAre("exp.yaml:4:5: name: a name warns nobody"));
+  EXPECT_THAT(complaints("name: |\r\n\r\n  a\r\n    b(!)\r\n"), ElementsAre("exp.yaml:4:6: name: a name warns nobody"));
+}
+
+// The lines of the text are not those of the file, or have spaces of their own.
+TEST(Yaml, KnowsPlacesWithinTheTextAlone) {
+  for (const std::string text : {"name: >\n a\n\n b(!)\n", "name: \"a\\nb(!)\"\n", "name: |1\n a\n b(!)\n"})
+    EXPECT_THAT(complaints(text), ElementsAre("exp.yaml:1:7: name: line 2, column 2: a name warns nobody")) << text;
+  EXPECT_THAT(complaints("seed: 3\n", {"name=ab(!)"}),
+              ElementsAre("argument 'name=ab(!)': name: line 1, column 3: a name warns nobody"));
+}
+
 TEST(Yaml, CountsColumnsInCharacters) { expect_golden(complaints("training: {\u00e9\u00e9: 1, ephocs: 2}\n")); }
 
 TEST(Yaml, ContinuesAfterAnErrorThatCanBeSkipped) {
