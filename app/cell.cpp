@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -101,21 +103,35 @@ std::string reason_against(LayerKind kind, Cell cell) {
   return why_not == nullptr ? "written for other cells" : why_not(program_of(cell));
 }
 
-// The reasons against a layer are those against a cell, and a run also has sizes and options.
-std::string layers_of_run(const RecurrentOptions& options) {
-  std::vector<std::string> can;
+using CanCompute = std::function<bool(LayerKind, Processor)>;
+
+std::string layers_on(Processor processor, const CanCompute& can_compute) {
+  std::vector<std::string> names;
   for (const LayerKind kind : layer_kinds())
-    if (!why_unsupported(kind, {.options = options})) can.emplace_back(config::name_of(kind));
-  return "layers: " + join(can, ", ") + "\n";
+    if (can_compute(kind, processor)) names.emplace_back(config::name_of(kind));
+  return names.empty() ? "none" : join(names, ", ");
 }
 
-// Layers with one reason share a line.
-std::string layers_text(Cell cell) {
-  std::vector<std::string> can;
+std::string layers_text(const CanCompute& can_compute) {
+  return fmt::format("layers on a CPU: {}\nlayers on a GPU: {}\n", layers_on(Processor::kCpu, can_compute),
+                     layers_on(Processor::kGpu, can_compute));
+}
+
+// A run also has sizes and options.
+std::string layers_of_run(const RecurrentOptions& options) {
+  return layers_text([&](LayerKind kind, Processor processor) {
+    return !why_unsupported(kind, {.options = options, .processor = processor});
+  });
+}
+
+// Layers with one reason against the cell share a line.
+std::string layers_of_cell(Cell cell) {
   std::map<std::string, std::vector<std::string>> cannot;  // by reason
   for (const LayerKind kind : layer_kinds())
-    (has_cell(kind, cell) ? can : cannot[reason_against(kind, cell)]).emplace_back(config::name_of(kind));
-  std::string text = "layers: " + join(can, ", ") + "\n";
+    if (!has_cell(kind, cell)) cannot[reason_against(kind, cell)].emplace_back(config::name_of(kind));
+  std::string text = layers_text([&](LayerKind kind, Processor processor) {
+    return has_cell(kind, cell) && std::ranges::count(info_of(kind).processors, processor) > 0;
+  });
   for (const auto& [reason, names] : cannot) text += fmt::format("not by {}: {}\n", join_with_and(names), reason);
   return text;
 }
@@ -148,7 +164,7 @@ std::string cell_text(const NamedCell& named) {
   for (const GateSides& gate : program.gates) gates.push_back(sides_text(gate));
   std::string text = fmt::format("{}: {}\nstates: {}\n", named.name, join(gates, "; "), join(program.states, ", "));
   if (named.name != cell_name(options.cell)) text += fmt::format("known as: {}\n", cell_name(options.cell));
-  text += parameters_text(options) + (named.is_of_run ? layers_of_run(options) : layers_text(options.cell));
+  text += parameters_text(options) + (named.is_of_run ? layers_of_run(options) : layers_of_cell(options.cell));
   return text + fmt::format("program:\n{}{}", program_text(program), derivative_text(program));
 }
 

@@ -27,9 +27,11 @@ equations: |
 
 TEST(CellVerb, ShowsTheProgramAndChecksItsDerivative) {
   const Program program(kMgu, "mgu.yaml");
-  EXPECT_THAT(program.run({"cell", "lstm"}, 0).output, AllOf(HasSubstr("layers: naive, "), HasSubstr("1000 random")));
+  EXPECT_THAT(program.run({"cell", "lstm"}, 0).output,
+              AllOf(HasSubstr("layers on a CPU: naive, "), HasSubstr("1000 random")));
   EXPECT_THAT(program.run({"cell", "mgu.yaml"}, 0).output,
-              AllOf(HasSubstr("layers: naive, grouped, streamed, fused_pointwise, pretransposed, hoisted, blocked, "
+              AllOf(HasSubstr("layers on a CPU: naive, grouped, fused_pointwise, pretransposed, hoisted, blocked\n"),
+                    HasSubstr("layers on a GPU: naive, grouped, streamed, fused_pointwise, pretransposed, hoisted, "
                               "wavefront, persistent\n"),
                     HasSubstr("not by diagonal: ")));
   EXPECT_THAT(program.run({"cell", "slstm"}, 0).output, HasSubstr("kept for it: "));
