@@ -50,6 +50,17 @@ static bool computes(const LayerInfo& layer, Cell cell) {
 }
 
 bool has_cell(LayerKind kind, Cell cell) { return computes(info_of(kind), cell); }
+bool has_feature(LayerKind kind, PassFeature feature) { return lists(info_of(kind).features, feature); }
+
+std::string text_of(PassFeature feature) {
+  switch (feature) {
+    case PassFeature::kStarts:
+      return "starts of sequences within the input";
+    case PassFeature::kAllStates:
+      return "the states after each step";
+  }
+  return "";
+}
 
 std::vector<Cell> cells_of(LayerKind kind) {
   std::vector<Cell> cells = all_cells();
@@ -103,8 +114,9 @@ std::optional<Refusal> refusal_of_values(const LayerInfo& layer, const LayerWork
       if (!computes(layer, *work.options, used))
         return refusal(used.key, used.usual.empty() ? used.value : fmt::format("{}, only {}", used.value, used.usual),
                        {"layer", fmt::format("model.{}", used.key), "model.cell"});
-  if (work.has_starts && !layer.has_starts)
-    return Refusal{"does not support starts of sequences within the input", {"layer"}, Refusal::Advice::kOtherLayers};
+  for (const PassFeature feature : work.features)
+    if (!lists(layer.features, feature))
+      return Refusal{"does not support " + text_of(feature), {"layer"}, Refusal::Advice::kOtherLayers};
   if (work.precision && !lists(layer.precisions, *work.precision))
     return refusal("precision", name_of(*work.precision), {"layer", "precision"});
   return work.options && layer.size_limit != nullptr ? layer.size_limit(*work.options, work) : std::nullopt;

@@ -52,13 +52,19 @@ struct Gpu {
   bool has_own_kernels = false;  // whether this build has code for it
 };
 
+// What a pass may have besides sequences that are whole or end early, and return besides outputs and final states.
+enum class PassFeature {
+  kStarts,     // states are zero before some steps (segments.h)
+  kAllStates,  // the states after each step are results (RecurrentResult::all_states)
+};
+
 // What a layer is asked to do. What is not known yet is left out, and is not a reason against a layer.
 struct LayerWork {
   std::optional<RecurrentOptions> options = {};
   std::optional<Precision> precision = {};
   std::optional<Processor> processor = {};
-  std::optional<Gpu> gpu = {};  // if the processor is a GPU
-  bool has_starts = false;      // whether states are zero before some steps (segments.h)
+  std::optional<Gpu> gpu = {};             // if the processor is a GPU
+  std::vector<PassFeature> features = {};  // that a pass uses
 };
 
 // Why a layer does not support some work.
@@ -82,7 +88,7 @@ struct LayerInfo {
   // The precisions in which it computes; all four are LibTorch's switches and autocast.
   std::vector<Precision> precisions = {Precision::kFp32, Precision::kTf32, Precision::kBf16, Precision::kFp16};
 
-  bool has_starts = false;  // whether states may be zero before some steps (segments.h)
+  std::vector<PassFeature> features = {};  // that its passes may use
 
   // What it needs of a GPU.
   bool needs_own_kernels = false;               // this build must have code for the GPU
@@ -114,11 +120,15 @@ struct LayerInfo {
 
 const LayerInfo& info_of(LayerKind kind);
 
+// Returns the feature as messages name it, such as "starts of sequences within the input".
+std::string text_of(PassFeature feature);
+
 // Returns every kind but kAuto, in the order of the list. kAuto is a placeholder: it is resolved to another kind before
 // a layer is made.
 std::vector<LayerKind> layer_kinds();
 
 bool has_cell(LayerKind kind, Cell cell);
+bool has_feature(LayerKind kind, PassFeature feature);
 
 // Returns the cells of the list that the layer computes with the usual values of their options.
 std::vector<Cell> cells_of(LayerKind kind);

@@ -105,6 +105,11 @@ void check_same_parameters(const RecurrentLayer& from, const RecurrentLayer& to)
     RNNLAB_INVARIANT(target.contains(item.key()), fmt::format("the layer to copy to has no parameter {}", item.key()));
 }
 
+void check_feature(LayerKind kind, PassFeature feature) {
+  RNNLAB_INVARIANT(has_feature(kind, feature),
+                   fmt::format("layer: {} does not support {}", config::name_of(kind), text_of(feature)));
+}
+
 }  // namespace
 
 RecurrentLayer::RecurrentLayer(const RecurrentOptions& options)
@@ -135,8 +140,7 @@ void RecurrentLayer::use_weights(std::vector<at::Tensor> weights) {
 Segments RecurrentLayer::checked(const at::Tensor& input, const at::Tensor& lengths, const at::Tensor& starts) const {
   if (lengths.defined()) check_lengths(lengths, input.size(0), input.size(1));
   if (!starts.defined()) return {lengths, {}};
-  RNNLAB_INVARIANT(info_of(kind()).has_starts,
-                   fmt::format("starts were given, but layer: {} does not support them", config::name_of(kind())));
+  check_feature(kind(), PassFeature::kStarts);
   std::vector<int64_t> shape = {input.size(0), input.size(1)};
   if (options_.batch_first) std::swap(shape[0], shape[1]);
   RNNLAB_INVARIANT(
@@ -147,15 +151,21 @@ Segments RecurrentLayer::checked(const at::Tensor& input, const at::Tensor& leng
 }
 
 RecurrentResult RecurrentLayer::forward(const at::Tensor& input, const RecurrentState& initial,
-                                        const at::Tensor& lengths, const at::Tensor& starts) {
+                                        const at::Tensor& lengths, const at::Tensor& starts, StatesOf states) {
   check_input(input, options_);
   check_kind_of_tensor("the input", input, weights_.front());
   const at::Tensor steps_first = options_.batch_first ? input.transpose(0, 1) : input;
   const Segments segments = checked(steps_first, lengths, starts);
+  if (states == StatesOf::kEveryStep) check_feature(kind(), PassFeature::kAllStates);
 
   RECORD_USER_SCOPE_WITH_INPUTS(kForwardRange, range_inputs(options_, steps_first.size(0)));
-  RecurrentResult result = run(steps_first, complete(initial, steps_first.size(1)), segments);
-  if (options_.batch_first) result.output = result.output.transpose(0, 1);
+  return in_layout(run(steps_first, complete(initial, steps_first.size(1)), segments, states));
+}
+
+RecurrentResult RecurrentLayer::in_layout(RecurrentResult result) const {
+  if (!options_.batch_first) return result;
+  result.output = result.output.transpose(0, 1);
+  for (at::Tensor& all : result.all_states) all = all.transpose(1, 2);
   return result;
 }
 
@@ -169,14 +179,12 @@ RecurrentResult RecurrentLayer::forward_tokens(const at::Tensor& table, const at
   const at::Tensor steps_first = options_.batch_first ? tokens.t() : tokens;
 
   RECORD_USER_SCOPE_WITH_INPUTS(kForwardRange, range_inputs(options_, steps_first.size(0)));
-  RecurrentResult result = run_tokens(table, steps_first, complete(initial, steps_first.size(1)));
-  if (options_.batch_first) result.output = result.output.transpose(0, 1);
-  return result;
+  return in_layout(run_tokens(table, steps_first, complete(initial, steps_first.size(1))));
 }
 
 RecurrentResult RecurrentLayer::run_tokens(const at::Tensor& table, const at::Tensor& tokens,
                                            const RecurrentState& initial) {
-  return run(embedding_lookup(table, tokens), initial, {});
+  return run(embedding_lookup(table, tokens), initial, {}, StatesOf::kLastStep);
 }
 
 RecurrentState RecurrentLayer::complete(const RecurrentState& initial, int64_t batch_size) const {

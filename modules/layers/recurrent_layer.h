@@ -37,7 +37,14 @@ struct RecurrentResult {
   at::Tensor output;  // (T, B, D * H), or (B, T, D * H) if batch_first; zero beyond each sequence's length
   // These tensors may be views of data that the backward pass needs. Copy them before you change or store them.
   RecurrentState state;  // after the last step of each sequence in reading order
+
+  // If they were asked for, the states after each step in the order of the cell's record, each (L * D, T, B, H), or (L
+  // * D, B, T, H) if batch_first, at the step's position and zero beyond each sequence's length.
+  std::vector<at::Tensor> all_states = {};
 };
+
+// Which states a pass returns; those of the last step always.
+enum class StatesOf { kLastStep, kEveryStep };
 
 class RecurrentLayer : public torch::nn::Module {
  public:
@@ -45,11 +52,11 @@ class RecurrentLayer : public torch::nn::Module {
   // under autocast). lengths: (B) int64 on the CPU, each from 1 to T, in any order; undefined if every sequence is
   // whole. Beyond its length a sequence's input is not read and its state does not change; the reverse direction starts
   // at its last step. starts: bool on the input's device, (T, B), or (B, T) if batch_first: the states are zero before
-  // these steps, and no gradient passes over their beginning (segments.h); only for layers whose record has starts.
-  // Throws InvariantError for invalid arguments. Under autocast products are computed in its type, and the
-  // implementation determines the type of the results.
+  // these steps, and no gradient passes over their beginning (segments.h). Starts and the states of every step are only
+  // for layers whose record has these features. Throws InvariantError for invalid arguments. Under autocast products
+  // are computed in its type, and the implementation determines the type of the results.
   RecurrentResult forward(const at::Tensor& input, const RecurrentState& initial = {}, const at::Tensor& lengths = {},
-                          const at::Tensor& starts = {});
+                          const at::Tensor& starts = {}, StatesOf states = StatesOf::kLastStep);
 
   // Works like forward for an input whose steps are rows of a table; the input itself need not be built. table: (V, I);
   // tokens: int64, (T, B), or (B, T) if batch_first, each below V.
@@ -93,7 +100,8 @@ class RecurrentLayer : public torch::nn::Module {
 
   // Computes the layer. input: (T, B, I). initial: checked, with all states of the cell; a state is undefined if it was
   // not given and begins_without_states. segments: checked. The result has T first.
-  virtual RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) = 0;
+  virtual RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments,
+                              StatesOf states) = 0;
 
   // Returns whether run treats undefined initial states as zeros, which then need not be allocated.
   virtual bool begins_without_states() const { return false; }
@@ -105,6 +113,7 @@ class RecurrentLayer : public torch::nn::Module {
 
  private:
   RecurrentState complete(const RecurrentState& initial, int64_t batch_size) const;
+  RecurrentResult in_layout(RecurrentResult result) const;
   Segments checked(const at::Tensor& input, const at::Tensor& lengths, const at::Tensor& starts) const;
 
   RecurrentOptions options_;

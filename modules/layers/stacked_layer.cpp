@@ -22,14 +22,14 @@ std::vector<CellStates> split_by_direction(const RecurrentState& initial) {
   return states;
 }
 
-RecurrentState stacked_states(const std::vector<CellStates>& states) {
-  const auto stacked = [&](size_t number) {
+// Returns one tensor for each state, with the directions of all layers.
+CellStates stacked(const std::vector<CellStates>& states) {
+  CellStates all;
+  for (size_t number = 0; number < states.front().size(); ++number) {
     std::vector<at::Tensor> parts;
     for (const CellStates& one : states) parts.push_back(one[number]);
-    return at::stack(parts);
-  };
-  RecurrentState all = {stacked(0)};
-  for (size_t number = 1; number < states.front().size(); ++number) all.inner.push_back(stacked(number));
+    all.push_back(at::stack(parts));
+  }
   return all;
 }
 
@@ -42,7 +42,8 @@ std::vector<at::Tensor> product_weights(const std::vector<at::Tensor>& weights, 
 
 }  // namespace
 
-RecurrentResult StackedLayer::run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) {
+RecurrentResult StackedLayer::run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments,
+                                  StatesOf states) {
   const auto num_directions = static_cast<size_t>(options().num_directions());
   const auto num_layers = static_cast<size_t>(options().num_layers);
   const size_t num_parameters = weights().size() / (num_layers * num_directions);
@@ -52,23 +53,27 @@ RecurrentResult StackedLayer::run(const at::Tensor& input, const RecurrentState&
   const std::vector<CellStates> initial_states = split_by_direction(initial);
 
   at::Tensor sequence = in_product_type(input);
-  std::vector<CellStates> ends;
+  std::vector<CellStates> ends, all;
   for (size_t layer = 0; layer < num_layers; ++layer) {
     std::vector<at::Tensor> outputs;
     for (size_t direction = 0; direction < num_directions; ++direction) {
       const size_t index = layer * num_directions + direction;
       const auto way = direction == 0 ? Direction::kForward : Direction::kReverse;
       const DirectionResult result =
-          run_direction({sequence, initial_states[index], alive, way, segments.lengths, starts[direction]},
+          run_direction({sequence, initial_states[index], alive, way, segments.lengths, starts[direction], states},
                         product_weights(weights(), index, num_parameters));
       outputs.push_back(result.output);
       ends.push_back(result.final);
+      all.push_back(result.all);
     }
     sequence = num_directions == 1 ? outputs.front() : at::cat(outputs, 2);
     if (layer + 1 < num_layers && options().dropout > 0 && is_training())
       sequence = apply_dropout(sequence, options().dropout);
   }
-  return {sequence, stacked_states(ends)};
+  const CellStates last = stacked(ends);
+  RecurrentState final = {last.front()};
+  final.inner.assign(last.begin() + 1, last.end());
+  return {sequence, std::move(final), stacked(all)};
 }
 
 namespace {

@@ -20,11 +20,13 @@ struct DirectionInput {
   Direction direction = Direction::kForward;
   at::Tensor lengths;  // (B) int64 on the CPU; undefined if every sequence is whole
   at::Tensor starts;   // (T, B, 1) bool: starts_in_order of the direction, or undefined
+  StatesOf states = StatesOf::kLastStep;
 };
 
 struct DirectionResult {
   at::Tensor output;  // (T, B, H), zero where not alive
   CellStates final;
+  CellStates all = {};  // as `output`, if they were asked for
 };
 
 class StackedLayer : public RecurrentLayer {
@@ -35,7 +37,8 @@ class StackedLayer : public RecurrentLayer {
   virtual DirectionResult run_direction(const DirectionInput& input, CellWeights weights) = 0;
 
  private:
-  RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) final;
+  RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments,
+                      StatesOf states) final;
 };
 
 // Returns one group for each layer if there is dropout between layers, otherwise one group for the whole stack. No

@@ -42,15 +42,31 @@ std::string options_of(LayerKind kind) {
   return join(texts, ", ");
 }
 
-// A library's call cannot set states to zero on its way, nor can a product that two layers share.
-TEST(LayerKinds, SayWhichHaveStarts) {
+std::string kinds_without(PassFeature feature) {
   std::vector<std::string> without;
   for (const LayerKind kind : layer_kinds())
-    if (why_unsupported(kind, {.has_starts = true})) without.emplace_back(config::name_of(kind));
-  EXPECT_EQ(join(without, ", "), "diagonal, fused, cudnn");
-  EXPECT_TRUE(
-      why_unsupported(LayerKind::kPersistent,
-                      {.options = RecurrentOptions{.cell = Cell::kSlstm, .hidden_size = 64}, .has_starts = true}));
+    if (!has_feature(kind, feature)) without.emplace_back(config::name_of(kind));
+  return join(without, ", ");
+}
+
+// A library's call cannot set states to zero on its way, nor can a product that two layers share.
+TEST(LayerKinds, SayWhichFeaturesTheirPassesHave) {
+  EXPECT_EQ(kinds_without(PassFeature::kStarts), "diagonal, fused, cudnn");
+  EXPECT_EQ(kinds_without(PassFeature::kAllStates), "fused, cudnn");
+}
+
+TEST(LayerKinds, MayHaveAFeatureForSomeCellsOnly) {
+  const auto refuses = [](LayerKind kind, Cell cell, PassFeature feature) {
+    const RecurrentOptions options = {.cell = cell, .hidden_size = 64};
+    return why_unsupported(kind, {.options = options, .features = {feature}}).has_value();
+  };
+  EXPECT_TRUE(refuses(LayerKind::kPersistent, Cell::kSlstm, PassFeature::kStarts));
+  EXPECT_TRUE(refuses(LayerKind::kPersistent, Cell::kSlstm, PassFeature::kAllStates));
+  EXPECT_FALSE(refuses(LayerKind::kScan, Cell::kMinGru, PassFeature::kAllStates));
+  const Cell of_two =
+      own_cell({.gates = {"n"}, .states = {"h", "c"}, .equations = "c = 0.5 * c + x.n\nh = tanh(c)"}).value();
+  EXPECT_FALSE(refuses(LayerKind::kScan, of_two, PassFeature::kStarts));
+  EXPECT_TRUE(refuses(LayerKind::kScan, of_two, PassFeature::kAllStates));
 }
 
 struct Support {

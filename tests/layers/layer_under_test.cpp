@@ -80,6 +80,7 @@ Problem rounded(Problem problem, at::ScalarType type) {
 Result rounded(Result upstream, at::ScalarType type) {
   round_all({&upstream.output, &upstream.hidden}, type);
   for (Vector& state : upstream.inner) round_all({&state}, type);
+  for (Vector& states : upstream.all) round_all({&states}, type);
   return upstream;
 }
 
@@ -109,8 +110,9 @@ Results run(RecurrentLayer& layer, const Problem& problem, const Result& upstrea
       as_given(to_tensor(problem.input, {num_steps, batch_size, options.input_size}, place)).requires_grad_();
   RecurrentState initial = {leaf_state(problem.hidden, problem, place)};
   for (const Vector& state : problem.inner) initial.inner.push_back(leaf_state(state, problem, place));
+  const auto states = problem.returns_all_states ? StatesOf::kEveryStep : StatesOf::kLastStep;
   const RecurrentResult result =
-      layer.forward(input, initial, lengths_of(problem), as_given(starts_of(problem, place)));
+      layer.forward(input, initial, lengths_of(problem), as_given(starts_of(problem, place)), states);
 
   const int64_t width = options.num_directions() * options.hidden_size;
   at::Tensor loss =
@@ -118,6 +120,10 @@ Results run(RecurrentLayer& layer, const Problem& problem, const Result& upstrea
       (result.state.hidden * to_tensor(upstream.hidden, state_shape(problem), place)).sum();
   for (size_t i = 0; i < result.state.inner.size(); ++i)
     loss = loss + (result.state.inner[i] * to_tensor(upstream.inner[i], state_shape(problem), place)).sum();
+  std::vector<at::Tensor> all;  // (L * D, T, B, H)
+  for (const at::Tensor& one : result.all_states) all.push_back(batch_first ? one.transpose(1, 2) : one);
+  for (size_t i = 0; i < all.size(); ++i)
+    loss = loss + (all[i] * to_tensor(upstream.all[i], all[i].sizes(), place)).sum();
   layer.zero_grad();
   loss.backward();
 
@@ -127,6 +133,8 @@ Results run(RecurrentLayer& layer, const Problem& problem, const Result& upstrea
   const auto& names = info_of(options.cell).states;
   for (size_t i = 0; i < result.state.inner.size(); ++i)
     results.push_back({fmt::format("final {} state", names[i + 1]), to_vector(result.state.inner[i])});
+  for (size_t i = 0; i < all.size(); ++i)
+    results.push_back({fmt::format("{} states of all steps", names[i]), to_vector(all[i])});
   if (initial.hidden.defined())
     results.push_back({"gradient of the initial hidden state", to_vector(initial.hidden.grad())});
   for (size_t i = 0; i < initial.inner.size(); ++i)
@@ -150,6 +158,8 @@ Results run_reference(const Problem& problem, const Result& upstream) {
     results.push_back({fmt::format("final {} state", names[i + 1]), result.inner[i]});
     results.push_back({fmt::format("gradient of the initial {} state", names[i + 1]), gradients.inner[i]});
   }
+  for (size_t i = 0; i < result.all.size(); ++i)
+    results.push_back({fmt::format("{} states of all steps", names[i]), result.all[i]});
   const auto specs = parameter_specs(problem.options);
   const auto vectors = reference::vectors_of(gradients.weights);
   for (size_t i = 0; i < specs.size(); ++i) results.push_back({"gradient of " + specs[i].name, *vectors[i]});

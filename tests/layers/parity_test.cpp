@@ -125,6 +125,9 @@ struct Variation {
 
 std::vector<Variation> variations_of(LayerKind kind, const CellForm& form) {
   std::vector<Variation> variations;
+  const auto has = [&](PassFeature feature) {
+    return !why_unsupported(kind, {.options = options_of(form), .features = {feature}});
+  };
   for (RecurrentOptions options : stacks_of(kind, options_of(form)))
     for (const Start start : {Start::kZeros, Start::kGiven})
       for (const Lengths lengths : {Lengths::kWhole, Lengths::kVaried})
@@ -132,8 +135,13 @@ std::vector<Variation> variations_of(LayerKind kind, const CellForm& form) {
           options.batch_first = batch_first;
           variations.push_back({options, {.start = start, .lengths = lengths}});
           // Two of the eight combinations, because each is slow, and zero initial states hide whether they are read.
-          if (info_of(kind).has_starts && start == Start::kGiven && batch_first == (lengths == Lengths::kVaried))
-            variations.push_back({options, {.start = start, .lengths = lengths, .starts = Starts::kSome}});
+          if (start == Start::kZeros || batch_first != (lengths == Lengths::kVaried)) continue;
+          const auto starts = has(PassFeature::kStarts) ? Starts::kSome : Starts::kNone;
+          if (starts == Starts::kSome)
+            variations.push_back({options, {.start = start, .lengths = lengths, .starts = starts}});
+          if (has(PassFeature::kAllStates))
+            variations.push_back(
+                {options, {.start = start, .lengths = lengths, .starts = starts, .returns_all_states = true}});
         }
   return variations;
 }
@@ -201,7 +209,8 @@ std::string describe(const Variation& variation) {
                      variation.shape.start == Start::kGiven ? "given" : "zeros",
                      variation.shape.lengths == Lengths::kVaried ? "varied" : "whole",
                      variation.options.batch_first ? "batch first" : "steps first",
-                     variation.shape.starts == Starts::kSome ? ", starts" : "");
+                     variation.shape.starts == Starts::kSome ? ", starts" : "") +
+         (variation.shape.returns_all_states ? ", all states" : "");
 }
 
 class Parity : public ::testing::TestWithParam<Case> {

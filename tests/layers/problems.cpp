@@ -80,6 +80,7 @@ Problem draw_problem(const RecurrentOptions& options, const Shape& shape, Random
   problem.num_steps = shape.num_steps;
   problem.lengths = make_lengths(shape);
   problem.starts = make_starts(shape);
+  problem.returns_all_states = shape.returns_all_states;
   problem.input = normal(random, shape.num_steps * shape.batch_size * options.input_size);
 
   const int64_t num_states = options.num_layers * options.num_directions();
@@ -142,6 +143,9 @@ Result random_upstream(const Problem& problem) {
       normal(random, problem.num_steps * problem.batch_size() * options.num_directions() * options.hidden_size);
   upstream.hidden = normal(random, static_cast<int64_t>(problem.hidden.size()));
   for (const Vector& state : problem.inner) upstream.inner.push_back(normal(random, std::ssize(state)));
+  if (!problem.returns_all_states) return upstream;
+  for (size_t state = 0; state < problem.inner.size() + 1; ++state)
+    upstream.all.push_back(normal(random, std::ssize(problem.hidden) * problem.num_steps));
   return upstream;
 }
 

@@ -15,6 +15,7 @@ struct Shape {
   Start start = Start::kGiven;
   Lengths lengths = Lengths::kWhole;
   Starts starts = Starts::kNone;
+  bool returns_all_states = false;
 
   bool operator==(const Shape&) const = default;
 };

@@ -23,6 +23,10 @@ void add_slice(Vector& array, int64_t row, int64_t b, int64_t batch_size, int64_
 
 Vector zeros(int64_t a, int64_t b, int64_t c) { return Vector(static_cast<size_t>(a * b * c)); }
 
+void add(Vector& sum, const Vector& values) {
+  for (size_t k = 0; k < values.size(); ++k) sum[k] += values[k];
+}
+
 void clear(States& states) {
   for (Vector& state : states) std::fill(state.begin(), state.end(), 0.0);
 }
@@ -83,6 +87,7 @@ Result Network::forward(double least_distance) {
   Result result;
   result.hidden = zeros(states_, batch_, hidden_size_);
   result.inner.assign(num_inner_, result.hidden);
+  result.all.assign(num_inner_ + 1, zeros(states_ * problem_.num_steps, batch_, hidden_size_));
   Vector sequence = problem_.input;
   for (int64_t layer = 0; layer < problem_.options.num_layers; ++layer) {
     Vector output = zeros(problem_.num_steps, batch_, directions_ * hidden_size_);
@@ -107,6 +112,8 @@ void Network::read_sequence(int64_t layer, int64_t direction, int64_t b, const V
     if (starts(direction, i, b)) clear(states);
     const Step step = step_forward(problem_.options, problem_.weights[static_cast<size_t>(index)], x, states);
     states = step.new_states;
+    for (size_t k = 0; k < states.size(); ++k)
+      add_slice(result.all[k], index * problem_.num_steps + t, b, batch_, hidden_size_, 0, states[k]);
     add_slice(output, t, b, batch_, directions_ * hidden_size_, direction * hidden_size_, states[0]);
     result.distance_to_kink = std::min(result.distance_to_kink, step.distance_to_kink);
     tape(index, b).push_back(step);
@@ -141,7 +148,10 @@ void Network::unread_sequence(int64_t layer, int64_t direction, int64_t b, const
     const int64_t t = time(direction, i, b);
     const Vector from_output =
         slice(d_output, t, b, batch_, directions_ * hidden_size_, direction * hidden_size_, hidden_size_);
-    for (size_t k = 0; k < from_output.size(); ++k) d_states[0][k] += from_output[k];
+    add(d_states[0], from_output);
+    for (size_t k = 0; k < upstream.all.size(); ++k)
+      add(d_states[k],
+          slice(upstream.all[k], index * problem_.num_steps + t, b, batch_, hidden_size_, 0, hidden_size_));
     const auto at = static_cast<size_t>(index);
     const StepGradients d = step_backward(problem_.options, problem_.weights[at],
                                           tape(index, b)[static_cast<size_t>(i)], d_states, gradients.weights[at]);

@@ -35,14 +35,15 @@ struct Weights {
 std::vector<Vector*> vectors_of(Weights& weights);
 
 struct Problem {
-  RecurrentOptions options;      // the reference ignores dropout and batch_first
-  int64_t num_steps = 0;         // T
-  std::vector<int64_t> lengths;  // of each of the B sequences
-  std::vector<bool> starts;      // (T, B): no state passes from step t - 1 to step t; empty if none starts
-  std::vector<Weights> weights;  // layer 0 forward, layer 0 reverse, layer 1 forward ...
-  Vector input;                  // (T, B, I)
-  Vector hidden;                 // initial states, (L * D, B, H)
-  std::vector<Vector> inner;     // the cell's other states in the order of its record, in the same shape
+  RecurrentOptions options;         // the reference ignores dropout and batch_first
+  int64_t num_steps = 0;            // T
+  std::vector<int64_t> lengths;     // of each of the B sequences
+  std::vector<bool> starts;         // (T, B): no state passes from step t - 1 to step t; empty if none starts
+  bool returns_all_states = false;  // whether the layer returns the states after each step, too
+  std::vector<Weights> weights;     // layer 0 forward, layer 0 reverse, layer 1 forward ...
+  Vector input;                     // (T, B, I)
+  Vector hidden;                    // initial states, (L * D, B, H)
+  std::vector<Vector> inner;        // the cell's other states in the order of its record, in the same shape
 
   int64_t batch_size() const { return static_cast<int64_t>(lengths.size()); }
 };
@@ -52,6 +53,7 @@ struct Result {
   Vector output;  // (T, B, D * H)
   Vector hidden;
   std::vector<Vector> inner;
+  std::vector<Vector> all;  // every state after each step, (L * D, T, B, H); as gradients also empty, which means zeros
   // This is the smallest |x| before a relu, relative to the size of the summed terms. If it is as small as rounding, a
   // layer may be on the other side of the kink, where its gradients differ.
   double distance_to_kink = 1e300;
@@ -66,7 +68,7 @@ struct Gradients {
 // A result whose distance to a kink is below least_distance is not complete, because the caller rejects it.
 Result forward(const Problem& problem, double least_distance = 0);
 
-// Returns the gradients of sum(result * upstream) over output and final states.
+// Returns the gradients of sum(result * upstream) over output, final states and the states after each step.
 Gradients backward(const Problem& problem, const Result& upstream);
 
 }  // namespace rnnlab::reference

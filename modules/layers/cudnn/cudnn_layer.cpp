@@ -245,7 +245,8 @@ CudnnLayer::CudnnLayer(const RecurrentOptions& options)
       groups_(layer_groups(options)),
       plans_(groups_.size(), PlanCache(options.cudnn_algorithm)) {}
 
-RecurrentResult CudnnLayer::run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) {
+RecurrentResult CudnnLayer::run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments,
+                                StatesOf) {
   const at::Tensor& lengths = segments.lengths;
   require_supported(kind(), {.processor = processor_of(input.device())});
   const c10::cuda::CUDAGuard device(input.device());

@@ -66,7 +66,8 @@ class CudnnLayer : public RecurrentLayer {
   void to(torch::Device device, bool non_blocking = false) override;
 
  private:
-  RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) override;
+  RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments,
+                      StatesOf) override;
   RecurrentResult run_group(size_t group, const RnnOperands& operands, const at::Tensor& lengths);
   void prepare_space();
   void make_space();

@@ -203,7 +203,8 @@ class FusedLayer : public RecurrentLayer {
   using Stack = std::variant<torch::nn::LSTM, torch::nn::GRU, torch::nn::RNN>;
 
   static Stack make_stack(const RecurrentOptions& options);
-  RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) override;
+  RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments,
+                      StatesOf) override;
   RecurrentResult run_stack(size_t group, const at::Tensor& input, const RecurrentState& initial,
                             const at::Tensor& lengths);
   RecurrentResult run_converted(at::ScalarType type, size_t group, const at::Tensor& input,
@@ -267,7 +268,8 @@ std::optional<at::ScalarType> type_to_convert_to(c10::Device device, Cell cell, 
   return type;
 }
 
-RecurrentResult FusedLayer::run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) {
+RecurrentResult FusedLayer::run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments,
+                                StatesOf) {
   const at::Tensor& lengths = segments.lengths;
   auto type = type_to_convert_to(input.device(), options().cell, lengths.defined());
   // cuDNN needs the weights in one piece, which the caller's need not be; a conversion makes one piece of them.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "layers/program/reverse_program.h"
 #include "layers/stacked_layer.h"
 
 namespace rnnlab {
@@ -37,25 +38,33 @@ class ResultOfAllWeights : public torch::autograd::Function<ResultOfAllWeights> 
   }
 };
 
-bool has_constant(const CellProgram& program) {
-  const auto& nodes = program.graph.nodes();
-  return std::ranges::find(nodes, Operation::kConstant, &Node::operation) != nodes.end();
+bool has_weights_without_gradient(const CellProgram& program) {
+  const ReverseProgram reverse = reverse_of(program);
+  for (size_t gate = 0; gate < program.gates.size(); ++gate) {
+    if (program.gates[gate].reads_input && reverse.input_sides[gate] == kNoNode) return true;
+    if (program.gates[gate].reads_hidden && reverse.hidden_sides[gate] == kNoNode) return true;
+  }
+  return std::ranges::count(reverse.vectors, kNoNode) > 0;
 }
 
 class NaiveLayer : public StackedLayer {
  public:
-  explicit NaiveLayer(const RecurrentOptions& options) : StackedLayer(options) {}
+  explicit NaiveLayer(const RecurrentOptions& options)
+      : StackedLayer(options), has_weights_without_gradient_(has_weights_without_gradient(program_of(options))) {}
   LayerKind kind() const override { return LayerKind::kNaive; }
 
  private:
   DirectionResult run_direction(const DirectionInput& input, CellWeights weights) override;
+
+  bool has_weights_without_gradient_;
 };
 
 DirectionResult NaiveLayer::run_direction(const DirectionInput& input, CellWeights weights) {
   const TensorProgram cell(program_of(options()), weights, options().hidden_size, options().heads);
   const std::vector<at::Tensor> inputs = input.sequence.unbind(0);
   const size_t num_steps = inputs.size();
-  std::vector<at::Tensor> outputs(num_steps);
+  std::vector<std::vector<at::Tensor>> returned(input.states == StatesOf::kLastStep ? 1 : input.initial.size(),
+                                                std::vector<at::Tensor>(num_steps));
   const bool has_starts = input.starts.defined();
   CellStates states = input.initial;
   for (size_t i = 0; i < num_steps; ++i) {
@@ -65,22 +74,22 @@ DirectionResult NaiveLayer::run_direction(const DirectionInput& input, CellWeigh
     CellStates next = cell.step(inputs[t], states);
     // Under autocast the hidden state keeps the type of the products, and the other states stay float32.
     for (size_t k = 0; k < next.size(); ++k) next[k] = next[k].to(states[k].scalar_type());
-    if (!input.alive.defined()) {
-      states = std::move(next);
-      outputs[t] = states[0];
-    } else {
-      const at::Tensor alive = input.alive[static_cast<int64_t>(t)];
-      states = keep_ended(alive, std::move(next), states);
-      outputs[t] = at::where(alive, states[0], 0);
-    }
+    const at::Tensor alive = input.alive.defined() ? input.alive[static_cast<int64_t>(t)] : at::Tensor();
+    states = alive.defined() ? keep_ended(alive, std::move(next), states) : std::move(next);
+    for (size_t k = 0; k < returned.size(); ++k)
+      returned[k][t] = alive.defined() ? at::where(alive, states[k], 0) : states[k];
   }
-  DirectionResult result = {at::stack(outputs), states};
-  if (!has_constant(program_of(options()))) return result;
+  CellStates all;
+  for (const std::vector<at::Tensor>& steps : returned) all.push_back(at::stack(steps));
+  DirectionResult result = {all.front(), states};
+  if (input.states == StatesOf::kEveryStep) result.all = std::move(all);
+  if (!has_weights_without_gradient_) return result;
   const auto of_all_weights = [&](at::Tensor& tensor) {
     tensor = ResultOfAllWeights::apply(tensor, at::TensorList(weights.data(), weights.size()));
   };
   of_all_weights(result.output);
   for (at::Tensor& state : result.final) of_all_weights(state);
+  for (at::Tensor& states_of_steps : result.all) of_all_weights(states_of_steps);
   return result;
 }
 
@@ -91,7 +100,7 @@ const LayerInfo& naive_layer_info() {
   static const LayerInfo info = {.description = "a plain loop over steps, two products a gate",
                                  .options = {kNumLayers, kBidirectional, kDropout, kHeads},
                                  .processors = {Processor::kCpu, Processor::kGpu},
-                                 .has_starts = true,
+                                 .features = {PassFeature::kStarts, PassFeature::kAllStates},
                                  .speed_rank = 1,
                                  .auto_use = AutoUse::kIfNoOther,
                                  .is_optimisation_step = true,

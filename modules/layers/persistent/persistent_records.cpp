@@ -85,11 +85,12 @@ std::optional<Refusal> size_limit_of(const RecurrentOptions& options, const Laye
         fmt::format("does not support heads: {} of cell: {} (only of slstm)", options.heads, cell_name(options.cell)),
         {"layer", "model.heads", "model.cell"},
         Refusal::Advice::kOtherLayers};
-  if (work.has_starts && options.cell == Cell::kSlstm)
-    return Refusal{"does not support starts of sequences within the input for cell: slstm",
+  if (!work.features.empty() && options.cell == Cell::kSlstm)
+    return Refusal{fmt::format("does not support {} for cell: slstm", text_of(work.features.front())),
                    {"layer", "model.cell"},
                    Refusal::Advice::kOtherLayers};
-  const auto no_nvrtc = work.has_starts && work.gpu ? nvrtc_unavailable_reason() : std::nullopt;
+  const bool has_starts = std::ranges::count(work.features, PassFeature::kStarts) > 0;
+  const auto no_nvrtc = has_starts && work.gpu ? nvrtc_unavailable_reason() : std::nullopt;
   if (no_nvrtc)  // builds have no compiled kernels with starts
     return Refusal{fmt::format("compiles its kernels for starts within the input, and cannot: {}", *no_nvrtc),
                    {"layer", "device"},
@@ -140,7 +141,7 @@ const LayerInfo& persistent_layer_info() {
       .processors = {Processor::kGpu},
       .other_processor =
           "needs a GPU of compute capability 8.0 or later; on a CPU use layer: blocked, or naive for any cell",
-      .has_starts = true,
+      .features = {PassFeature::kStarts, PassFeature::kAllStates},
       .needs_own_kernels = true,
       .compiles_kernels = true,
       .min_gpu_capability = kFirstWithBlocks,

@@ -127,7 +127,7 @@ RecurrentResult PersistentStack::run_pass(const Loop& loop, const at::Tensor& ro
     return lengths.all_whole() ? final : last_states(states, lengths, loop.order);
   };
   const at::Tensor hidden = last(result.hidden), cell = last(result.cell);
-  return result_of(result.hidden.back(), {hidden, cell}, initial);
+  return result_of(loop, result, {hidden, cell}, initial);
 }
 
 }  // namespace rnnlab

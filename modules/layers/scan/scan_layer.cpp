@@ -236,6 +236,10 @@ DirectionResult ScanLayer::run_direction(const DirectionInput& input, CellWeight
   const variable_list results = ScanFunction::apply(sums, input.initial[0].to(sums.scalar_type()).contiguous(),
                                                     joined(inner, 1), joined(vectors, 0), alive, starts, spec);
   DirectionResult result = {results[0], {results[1]}};
+  if (input.states == StatesOf::kEveryStep) {
+    RNNLAB_INVARIANT(input.initial.size() == 1, "a scan returns only the hidden states of all steps");
+    result.all = {results[0]};
+  }
   for (size_t i = 1; i < input.initial.size(); ++i)
     result.final.push_back(results[2].chunk(std::ssize(inner), 1)[i - 1].to(input.initial[i].scalar_type()));
   return result;
@@ -245,6 +249,15 @@ std::string why_not_scanned(const CellProgram& program) {
   const auto gate = std::ranges::find(program.gates, true, &GateSides::reads_hidden);
   if (gate != program.gates.end()) return fmt::format("gate {} reads the hidden state", gate->name);
   return why_no_step_code(program);
+}
+
+std::optional<Refusal> size_limit_of(const RecurrentOptions& options, const LayerWork& work) {
+  const bool has_all = std::ranges::count(work.features, PassFeature::kAllStates) > 0;
+  if (has_all && program_of(options).states.size() > 1)
+    return Refusal{fmt::format("does not support {} of a cell with several states", text_of(PassFeature::kAllStates)),
+                   {"layer", "model.cell"},
+                   Refusal::Advice::kOtherLayers};
+  return refusal_without_nvrtc(options, work);
 }
 
 }  // namespace
@@ -257,11 +270,11 @@ const LayerInfo& scan_layer_info() {
           "whose gates do not read the state",
       .options = {kNumLayers, kBidirectional, kDropout},
       .processors = {Processor::kCpu, Processor::kGpu},
-      .has_starts = true,
+      .features = {PassFeature::kStarts, PassFeature::kAllStates},
       .speed_rank = 16,
       .make = make_layer_of<ScanLayer>,
       .why_not = why_not_scanned,
-      .size_limit = refusal_without_nvrtc};
+      .size_limit = size_limit_of};
   return info;
 }
 

@@ -51,23 +51,29 @@ at::Tensor joined(const std::vector<at::Tensor>& blocks) {
 
 }  // namespace
 
-RecurrentResult LayersInBlocks::run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) {
+RecurrentResult LayersInBlocks::run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments,
+                                    StatesOf states) {
   const SequenceEnds ends(segments.lengths, input.size(0), input.device());
   const auto starts = starts_by_direction(segments, options().num_directions());
   at::Tensor sequence = in_product_type(input);
   std::vector<at::Tensor> hidden;
-  std::vector<std::vector<at::Tensor>> inner(info_of(options().cell).states.size() - 1);
+  const size_t num_states = info_of(options().cell).states.size();
+  std::vector<std::vector<at::Tensor>> inner(num_states - 1), all(states == StatesOf::kEveryStep ? num_states : 0);
   const int64_t num_layers = options().num_layers, size = is_one_block() ? num_layers : 1;
   for (int64_t first = 0; first < num_layers; first += size) {
     if (first > 0 && options().dropout > 0 && is_training()) sequence = apply_dropout(sequence, options().dropout);
-    const RecurrentResult result = run_block({first, size}, ends.cleared(sequence), initial, ends, starts);
+    const Loop loop = {.first_layer = first, .num_layers = size, .states = states};
+    const RecurrentResult result = run_block(loop, ends.cleared(sequence), initial, ends, starts);
     sequence = result.output;
     hidden.push_back(result.state.hidden);
     for (size_t i = 0; i < inner.size(); ++i) inner[i].push_back(result.state.inner[i]);
+    for (size_t i = 0; i < all.size(); ++i) all[i].push_back(result.all_states[i]);
   }
   RecurrentState final = {joined(hidden)};
   for (const std::vector<at::Tensor>& blocks : inner) final.inner.push_back(joined(blocks));
-  return {ends.cleared(sequence), std::move(final)};
+  RecurrentResult result = {ends.cleared(sequence), std::move(final)};
+  for (const std::vector<at::Tensor>& blocks : all) result.all_states.push_back(ends.cleared(joined(blocks)));
+  return result;
 }
 
 RecurrentResult LayersInBlocks::run_block(Loop loop, const at::Tensor& sequence, const RecurrentState& initial,
@@ -86,7 +92,13 @@ RecurrentResult LayersInBlocks::run_block(Loop loop, const at::Tensor& sequence,
   RecurrentState both = {at::cat({forward.state.hidden, reverse.state.hidden})};
   for (size_t i = 0; i < forward.state.inner.size(); ++i)
     both.inner.push_back(at::cat({forward.state.inner[i], reverse.state.inner[i]}));
-  return {at::cat({forward.output, reverse.output}, 2), std::move(both)};
+  RecurrentResult result = {at::cat({forward.output, reverse.output}, 2), std::move(both)};
+  for (size_t i = 0; i < forward.all_states.size(); ++i) {
+    const at::Tensor of_reverse = reverse.all_states[i][0];  // a block of two directions is one layer
+    result.all_states.push_back(
+        at::stack({forward.all_states[i][0], runs_copy ? lengths.reversed(of_reverse) : of_reverse}));
+  }
+  return result;
 }
 
 UnrolledInput LayersInBlocks::input_of(const Loop& loop, at::ScalarType type, const at::Tensor& sequence,
@@ -115,11 +127,17 @@ at::Tensor LayersInBlocks::last_states(const std::vector<at::Tensor>& layers, co
   return at::stack(last);
 }
 
-RecurrentResult LayersInBlocks::result_of(const at::Tensor& output, RecurrentState final,
+RecurrentResult LayersInBlocks::result_of(const Loop& loop, const UnrolledResult& states, RecurrentState final,
                                           const RecurrentState& initial) const {
-  const at::Tensor like = initial.cell().defined() ? initial.cell() : weights().front();
-  for (at::Tensor& inner : final.inner) inner = inner.to(like.scalar_type());
-  return {output, std::move(final)};
+  const at::ScalarType type = (initial.cell().defined() ? initial.cell() : weights().front()).scalar_type();
+  for (at::Tensor& inner : final.inner) inner = inner.to(type);
+  RecurrentResult result = {states.hidden.back(), std::move(final)};
+  if (loop.states == StatesOf::kLastStep) return result;
+  result.all_states = {at::stack(states.hidden)};
+  if (states.cell.empty()) return result;
+  for (const at::Tensor& inner : at::stack(states.cell).to(type).chunk(code().columns.inner, /*dim=*/3))
+    result.all_states.push_back(inner);
+  return result;
 }
 
 RecurrentResult UnrolledLayer::run_loop(const Loop& loop, const at::Tensor& sequence, const RecurrentState& initial,
@@ -134,7 +152,7 @@ RecurrentResult UnrolledLayer::run_loop(const Loop& loop, const at::Tensor& sequ
   RecurrentState final = {last_states(result.hidden, lengths, loop.order)};
   if (!result.cell.empty())
     final.inner = last_states(result.cell, lengths, loop.order).chunk(code().columns.inner, /*dim=*/2);
-  return result_of(result.hidden.back(), std::move(final), initial);
+  return result_of(loop, result, std::move(final), initial);
 }
 
 std::vector<at::Tensor> UnrolledLayer::dropout_masks(int64_t num_layers, const at::Tensor& sequence) const {

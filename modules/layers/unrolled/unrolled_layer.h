@@ -57,6 +57,7 @@ class LayersInBlocks : public RecurrentLayer {
   struct Loop {
     int64_t first_layer, num_layers;
     Direction direction = Direction::kForward, order = Direction::kForward;
+    StatesOf states = StatesOf::kLastStep;
   };
 
   virtual bool is_one_block() const = 0;
@@ -74,11 +75,14 @@ class LayersInBlocks : public RecurrentLayer {
   // first position.
   static at::Tensor last_states(const std::vector<at::Tensor>& layers, const SequenceEnds& lengths, Direction order);
 
-  // Returns the output of the top layer, and the final states in the types of initial states.
-  RecurrentResult result_of(const at::Tensor& output, RecurrentState final, const RecurrentState& initial) const;
+  // Returns the output of the top layer, and the states in the types of initial states. `states`: of each layer after
+  // each step.
+  RecurrentResult result_of(const Loop& loop, const UnrolledResult& states, RecurrentState final,
+                            const RecurrentState& initial) const;
 
  private:
-  RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments) override;
+  RecurrentResult run(const at::Tensor& input, const RecurrentState& initial, const Segments& segments,
+                      StatesOf states) override;
   RecurrentResult run_block(Loop loop, const at::Tensor& sequence, const RecurrentState& initial,
                             const SequenceEnds& lengths, const std::array<at::Tensor, 2>& starts);
 

@@ -119,9 +119,11 @@ std::shared_ptr<RecurrentLayer> make_timed_layer(const Problem& problem, LayerCh
   const BenchCase& combination = problem.combination;
   RecurrentOptions options = combination.options;
   options.persistent_form = choice.persistent_form;
-  require_supported(choice.kind, work_on(problem.device, {.options = options,
-                                                          .precision = combination.precision,
-                                                          .has_starts = combination.starts > 0}));
+  std::vector<PassFeature> features;
+  if (combination.starts > 0) features.push_back(PassFeature::kStarts);
+  require_supported(
+      choice.kind,
+      work_on(problem.device, {.options = options, .precision = combination.precision, .features = features}));
   auto layer = make_layer(choice.kind, options);
   copy_weights(*problem.weights, *layer);
   layer->to(problem.device);
