@@ -20,22 +20,26 @@ _PLACES = {
     "ProgramError": "runs",
     "RunResult": "runs",
     "TrainResult": "runs",
+    "Verification": "verify_layers",
     "compare": "runs",
     "copy_experiments": "runs",
     "load_run": "runs",
     "train": "runs",
     "undo": "accelerate_models",
+    "verify": "verify_layers",
 }
-__all__ = sorted(_PLACES)
+_MODULES = ("functional",)  # of the package, as attributes
+__all__ = sorted([*_PLACES, *_MODULES])
 
 
 def __getattr__(name: str):
     if name == "__version__":
         return _version()
-    if name not in _PLACES:
+    if name not in __all__:
         raise AttributeError(f"module 'rnnlab' has no attribute {name!r}")
     try:
-        return getattr(importlib.import_module(f".{_PLACES[name]}", __name__), name)
+        module = importlib.import_module(f".{_PLACES.get(name, name)}", __name__)
+        return module if name in _MODULES else getattr(module, name)
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise

@@ -78,7 +78,7 @@ class Cell:
 
     def _reasons(self, device: str) -> dict[str, str]:
         size = _SIZE_TO_ASK_WITH
-        return json.loads(torch.ops.rnnlab.layers_for(self.spec(), size, size, 1, False, torch.device(device).type))
+        return json.loads(torch.ops.rnnlab.layers_for(self.spec(), size, size, 1, False, torch.device(device).type, []))
 
     def spec(self, **options) -> str:
         """Returns the text by which operators take the cell, with values of its options, such as reset_gate."""

@@ -114,10 +114,11 @@ def _torch_runs_tf32() -> bool:
     return torch.backends.cudnn.rnn.fp32_precision == "tf32"
 
 
-def candidates_for(device, number_type) -> tuple[str, ...]:
+def candidates_for(device, number_type, features: tuple[str, ...]) -> tuple[str, ...]:
     """Returns the implementations of the cells of torch.nn that are measured."""
     is_exact = device.type == "cuda" and number_type == torch.float32 and not _torch_runs_tf32()
-    return _CANDIDATES["cuda float32" if is_exact else device.type]
+    names = _CANDIDATES["cuda float32" if is_exact else device.type]
+    return tuple(dict.fromkeys([*names[1:], "hoisted"])) if features else names  # torch.nn's code has no features
 
 
 def precision_of(device, number_type) -> str:

@@ -6,9 +6,10 @@ from __future__ import annotations
 import warnings
 
 import torch
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from . import choice, operators
+from .sequences import Extras, Packed, Whole, features_of
 
 
 class TwinOfTorch(torch.nn.RNNBase):
@@ -58,45 +59,69 @@ class TwinOfTorch(torch.nn.RNNBase):
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, implementation={self.implementation}"
 
-    def forward(self, input, hx=None):
+    def forward(self, input, hx=None, *, starts=None, all_states: bool = False):
+        """Returns what torch.nn's layer returns; with all_states, also the states after each step.
+
+        input and hx: those of torch.nn's layer.
+        starts: bool, (T, B), or (B, T) if batch_first, or (T,) of one sequence: the states are zero before these steps,
+        and no gradient passes over their beginning, as at the first step of an episode. For a PackedSequence, as for
+        its sequences before they were packed.
+        all_states: returns each state after every step of every layer, (num_layers * directions, T, B, hidden_size)
+        with the last three dimensions as in the output, as a pair of an LSTM and a tensor otherwise; of a
+        PackedSequence, packed sequences with (num_layers * directions, hidden_size) for each step. Steps beyond the end
+        of a sequence are zero.
+
+        torch.nn's own code has neither, so that one of rnnlab's layers computes such a call; ValueError if none can.
+        """
         if isinstance(input, torch.fx.Proxy):  # torch.fx keeps torch.nn's layers whole, too
             path = input.tracer.path_of_module(self)
-            return input.tracer.create_proxy("call_module", path, (input, hx), {})
-        implementation = self._choose(input, hx)
+            extras = {"starts": starts, "all_states": all_states} if starts is not None or all_states else {}
+            return input.tracer.create_proxy("call_module", path, (input, hx), extras)
+        implementation = self._choose(input, features_of(starts, all_states))
         self.implementation_used = implementation
         if implementation == "torch":
             return self._run_torch(input, hx)
         if isinstance(input, PackedSequence):
-            return self._run_packed(implementation, input, hx)
-        return self._run_whole(implementation, input, hx)
+            return self._run_packed(implementation, input, hx, starts, all_states)
+        return self._run_whole(implementation, input, hx, starts, all_states)
 
     def _run_torch(self, input, hx):
         if choice.is_exporting():  # the program must hold the layer
             return self._torch_class.forward(self, input, hx)
         return _run_outside_of_graph(self, input, hx)
 
-    def _choose(self, input, hx) -> str:
+    def _choose(self, input, features: tuple[str, ...]) -> str:
         data = input.data if isinstance(input, PackedSequence) else input
+        can_compute = self._can_compute(data)
+        if features and not (can_compute and self.implementation != "torch"):
+            raise ValueError(f"rnnlab.{self._torch_class.__name__}: torch.nn's own code computes this call, and it has no "
+                             f"{' and no '.join(features)}")
+        if not can_compute:
+            return "torch"  # if data is no tensor, it says what is wrong
+        if choice.needs_torch():
+            return "naive" if features else "torch"
+        return self._fastest_for(input, data, features) if self.implementation == "auto" else self.implementation
+
+    def _can_compute(self, data) -> bool:
         if not isinstance(data, torch.Tensor):
-            return "torch"  # it says what is wrong
+            return False
         has_kind = data.is_floating_point() and data.device.type in ("cpu", "cuda")
-        can_be_computed = self.proj_size == 0 and data.numel() > 0 and has_kind and self._dropout() < 1
-        if not can_be_computed or choice.needs_torch():
-            return "torch"
-        return self._fastest_for(input, data) if self.implementation == "auto" else self.implementation
+        return self.proj_size == 0 and data.numel() > 0 and has_kind and self._dropout() < 1
 
     def _dropout(self) -> float:
         """The probability of a zero between the layers, in this mode."""
         return float(self.dropout) if self.training and self.num_layers > 1 else 0.0
 
-    def _fastest_for(self, input, data) -> str:
+    def _fastest_for(self, input, data, features: tuple[str, ...]) -> str:
         is_packed = isinstance(input, PackedSequence)
         number_type = choice.types_of_pass(self.mode, data, self._weight(0), data, is_packed)[0] or data.dtype
         kind = (self.mode, self.input_size, self.hidden_size, self.num_layers, self.bidirectional, self.bias,
-                self.training, torch.is_grad_enabled(), is_packed)
+                self.training, torch.is_grad_enabled(), is_packed, features)
         size = self._size_of(input) if not choice.is_compiling() else (0, 0)
-        return choice.fastest_for(kind, size, data, number_type, choice.candidates_for(data.device, number_type), "torch",
-                                  lambda name: self._time_pass(name, data, size, is_packed))
+        names = choice.candidates_for(data.device, number_type, features)
+        unmeasured = "hoisted" if features else "torch"
+        return choice.fastest_for(kind, size, data, number_type, names, unmeasured,
+                                  lambda name: self._time_pass(name, data, size, is_packed, features))
 
     def _size_of(self, input) -> tuple[int, int]:
         if isinstance(input, PackedSequence):
@@ -105,13 +130,13 @@ class TwinOfTorch(torch.nn.RNNBase):
             return input.size(0), 1
         return (input.size(1), input.size(0)) if self.batch_first else (input.size(0), input.size(1))
 
-    def _time_pass(self, implementation, data, size, is_packed) -> None:
+    def _time_pass(self, implementation, data, size, is_packed, features) -> None:
         """Computes a pass of this size. It draws no random numbers and reaches no hooks of the program."""
         num_steps, batch_size = size
         steps = torch.linspace(-1, 1, num_steps * batch_size * self.input_size, device=data.device, dtype=torch.float32)
         steps = steps.view(num_steps, batch_size, self.input_size).to(data.dtype)
         given = [weight.detach().requires_grad_(weight.requires_grad) for weight in self._given_weights()]
-        states = self._states_of(None, steps, True)
+        states = self._zero_states(steps)
         lengths = torch.full((batch_size,), num_steps) if is_packed else None
         if implementation == "torch":
             packed = pack_padded_sequence(steps, lengths) if is_packed else None
@@ -119,58 +144,54 @@ class TwinOfTorch(torch.nn.RNNBase):
                                        self.num_layers, 0.0, self.training, self.bidirectional,
                                        packed.batch_sizes if is_packed else None)[0]
         else:
-            output = self._compute(implementation, steps, states, lengths, self._completed(given), dropout=0.0)[0]
+            marks = torch.zeros(size, dtype=torch.bool, device=data.device) if "starts" in features else None
+            extras = Extras(marks, "all_states" in features)
+            output = self._compute(implementation, steps, states, lengths, extras, self._completed(given), dropout=0.0)[0]
         trained = [weight for weight in given if weight.requires_grad]
         if torch.is_grad_enabled() and trained:
             torch.autograd.grad(output.sum(), trained)
 
-    def _run_whole(self, implementation, input, hx):
+    def _run_whole(self, implementation, input, hx, starts, all_states):
         if input.dim() not in (2, 3):
             name = self._torch_class.__name__
             raise ValueError(f"{name}: Expected input to be 2D or 3D, got {input.dim()}D instead")
-        is_batched = input.dim() == 3
-        batch_axis = 0 if self.batch_first else 1
-        batch = input if is_batched else input.unsqueeze(batch_axis)
-        steps = batch.transpose(0, 1) if self.batch_first else batch
-        states = self._states_of(hx, steps, is_batched)
-        self._check_arguments(batch, states, None)
-        output, states = self._compute(implementation, steps, states, None, self._weights(), self._dropout())
-        if self.batch_first:
-            output = output.transpose(0, 1)
-        if not is_batched:
-            output, states = output.squeeze(batch_axis), [state.squeeze(1) for state in states]
-        return output, self._as_hidden(states)
+        layout = Whole(input, self.batch_first)
+        return self._run(implementation, layout, layout.batch, hx, starts, all_states)
 
     @torch.compiler.disable  # torch.compile cannot trace sequences that are packed outside its graph
-    def _run_packed(self, implementation, input, hx):
-        states = None if hx is None else self.permute_hidden(hx, input.sorted_indices)
-        in_order = PackedSequence(input.data, input.batch_sizes)
-        steps, lengths = pad_packed_sequence(in_order)
-        states = self._states_of(states, steps, True)
-        self._check_arguments(input.data, states, input.batch_sizes)
-        output, states = self._compute(implementation, steps, states, lengths, self._weights(), self._dropout())
-        data = pack_padded_sequence(output, lengths).data
-        packed = PackedSequence(data, input.batch_sizes, input.sorted_indices, input.unsorted_indices)
-        return packed, self.permute_hidden(self._as_hidden(states), input.unsorted_indices)
+    def _run_packed(self, implementation, input, hx, starts, all_states):
+        return self._run(implementation, Packed(input, self.batch_first), input.data, hx, starts, all_states)
 
-    def _states_of(self, hx, steps, is_batched) -> list:
-        is_lstm = self.mode == "LSTM"
+    def _run(self, implementation, layout, data, hx, starts, all_states):
+        states = self._states_of(hx, layout)
+        self._check_arguments(data, states, layout.input.batch_sizes if isinstance(layout, Packed) else None)
+        extras = Extras(layout.marks(starts), all_states)
+        output, final, all = self._compute(implementation, layout.steps, states, layout.lengths, extras, self._weights(),
+                                           self._dropout())
+        results = layout.output(output), self._as_hidden(layout.final_states(final))
+        return (*results, self._as_hidden(layout.states_of_steps(all))) if all_states else results
+
+    def _zero_states(self, steps) -> list:
+        num_directions = 2 if self.bidirectional else 1
+        zeros = steps.new_zeros(self.num_layers * num_directions, steps.size(1), self.hidden_size)
+        return [zeros, zeros] if self.mode == "LSTM" else [zeros]
+
+    def _states_of(self, hx, layout) -> list:
         if hx is None:
-            num_directions = 2 if self.bidirectional else 1
-            zeros = steps.new_zeros(self.num_layers * num_directions, steps.size(1), self.hidden_size)
-            return [zeros, zeros] if is_lstm else [zeros]
+            return self._zero_states(layout.steps)
+        is_lstm = self.mode == "LSTM"
         if is_lstm and isinstance(hx, torch.Tensor):
             raise TypeError("LSTM: hx is one tensor, expected a pair of tensors (h_0, c_0)")
         states = list(hx) if is_lstm else [hx]
-        wanted = 3 if is_batched else 2
+        wanted = 3 if layout.is_batched else 2
         if any(state.dim() != wanted for state in states):
-            kind = "batched 3-D" if is_batched else "unbatched 2-D"
+            kind = "batched 3-D" if layout.is_batched else "unbatched 2-D"
             raise RuntimeError(f"For {kind} input, hx should also be {wanted}-D but got {states[0].dim()}-D tensor")
         for state in states:
-            if state.device != steps.device:
+            if state.device != layout.steps.device:
                 raise RuntimeError("Input and hidden tensors are not at the same device, found input tensor at "
-                                   f"{steps.device} and hidden tensor at {state.device}")
-        return states if is_batched else [state.unsqueeze(1) for state in states]
+                                   f"{layout.steps.device} and hidden tensor at {state.device}")
+        return layout.given_states(states)
 
     def _as_hidden(self, states):
         return tuple(states) if self.mode == "LSTM" else states[0]
@@ -187,10 +208,11 @@ class TwinOfTorch(torch.nn.RNNBase):
     def permute_hidden(self, hx, permutation):
         return self._torch_class.permute_hidden(self, hx, permutation)
 
-    def _compute(self, implementation, steps, states, lengths, weights, dropout):
+    def _compute(self, implementation, steps, states, lengths, extras, weights, dropout):
         number_type, result_type = choice.types_of_pass(self.mode, steps, weights[0], states[0], lengths is not None)
-        return operators.compute(self.mode.lower(), implementation, steps, states, weights, lengths, self.num_layers,
-                                 self.bidirectional, dropout, self.training, number_type, result_type, result_type)
+        work = operators.Work(self.mode.lower(), implementation, self.num_layers, self.bidirectional, dropout, self.training,
+                              number_type, result_type, result_type)
+        return operators.compute(work, steps, states, weights, lengths, extras)
 
     def _weight(self, number):
         return getattr(self, self._flat_weights_names[number])  # functional_call replaces only attributes

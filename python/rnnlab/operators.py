@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import pathlib
 
 import torch
+from torch.utils.checkpoint import checkpoint
 
+from . import choice
 from ._command import check_version
+from .sequences import Extras
 
 
 def _load() -> None:
@@ -30,22 +34,60 @@ def check_implementation(name: str, names: tuple[str, ...] = IMPLEMENTATIONS) ->
     raise ValueError(f"implementation is {name!r}{advice}; use {', '.join(names[:-1])} or {names[-1]}")
 
 
-def compute(cell: str, implementation: str, steps, states: list, weights: list, lengths, num_layers: int,
-            bidirectional: bool, dropout: float, training: bool, number_type, result_type, inner_type):
-    """Computes a layer, and returns its output (T, B, D * H) and final states.
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """What the operators compute, without tensors.
 
-    cell: the name of a cell, or what Cell.spec returns. weights: in the order of rnnlab's parameters, biases included.
-    number_type: that of products under autocast, or None. result_type: of the output and the hidden state;
-    inner_type: of the other states.
+    cell: the name of a cell, or what Cell.spec returns. number_type: that of products under autocast, or None.
+    result_type: of the output and the hidden state; inner_type: of the other states.
     """
-    is_recorded = torch.is_grad_enabled()
-    output, states, _ = torch.ops.rnnlab.recurrent(
-        steps, states, weights, lengths, cell, implementation, num_layers, bidirectional, dropout, training,
-        is_recorded and steps.requires_grad,
-        is_recorded and any(state.requires_grad for state in states),
-        is_recorded and any(weight.requires_grad for weight in weights),
-        number_type, result_type, inner_type)
-    return output, states
+
+    cell: str
+    implementation: str
+    num_layers: int
+    bidirectional: bool
+    dropout: float
+    training: bool
+    number_type: torch.dtype | None
+    result_type: torch.dtype
+    inner_type: torch.dtype
+
+
+def compute(work: Work, steps, states: list, weights: list, lengths, extras: Extras):
+    """Computes a layer, and returns its output (T, B, D * H), its final states, and the states after each step.
+
+    weights: in the order of rnnlab's parameters, biases included. The states after each step are (L * D, T, B, H); none
+    if extras do not ask for them.
+    """
+    layer = (work.num_layers, work.bidirectional, work.dropout, work.training)
+    types = (work.number_type, work.result_type, work.inner_type)
+    if choice.needs_torch():  # PyTorch transforms its own operators
+        output, others = torch.ops.rnnlab.recurrent_by_steps(
+            steps, states, weights, lengths, extras.starts, work.cell, *layer, *types, extras.all_states)
+    else:
+        is_recorded = torch.is_grad_enabled()
+        needs = (is_recorded and steps.requires_grad,
+                 is_recorded and any(state.requires_grad for state in states),
+                 is_recorded and any(weight.requires_grad for weight in weights))
+        output, others, _ = torch.ops.rnnlab.recurrent(
+            steps, states, weights, lengths, work.cell, work.implementation, *layer, *needs, *types, extras.starts,
+            extras.all_states)
+    return output, others[:len(states)], others[len(states):]
+
+
+def compute_in_parts(size: int, work: Work, steps, states: list, weights: list, extras: Extras):
+    """Does what compute() does for whole sequences and one direction, in parts of `size` steps.
+
+    The backward pass computes each part again, so that only the states between the parts are kept.
+    """
+    outputs, parts = [], []
+    for first in range(0, steps.size(0), size):
+        marks = None if extras.starts is None else extras.starts[first:first + size]
+        output, states, all = checkpoint(compute, work, steps[first:first + size], states, weights, None,
+                                         Extras(marks, extras.all_states), use_reentrant=False)
+        outputs.append(output)
+        parts.append(all)
+    return torch.cat(outputs), states, [torch.cat(all, dim=1) for all in zip(*parts)]
 
 
 # PyTorch gives a type that came through C++ as its number, which saved programs hold, too.
@@ -54,7 +96,7 @@ _TYPES = {5: torch.float16, 6: torch.float32, 7: torch.float64, 15: torch.bfloat
 
 @torch.library.register_fake("rnnlab::recurrent")
 def _(input, states, weights, lengths, cell, implementation, num_layers, bidirectional, dropout, training,
-      needs_input, needs_states, needs_weights, autocast, result_type, inner_type):
+      needs_input, needs_states, needs_weights, autocast, result_type, inner_type, starts=None, all_states=False):
     # A single tensor on "meta" brings a call with real data here, which would return memory that nobody has written.
     for tensor in (*states, *weights):
         if tensor.device != input.device:
@@ -64,8 +106,11 @@ def _(input, states, weights, lengths, cell, implementation, num_layers, bidirec
     dtype, inner = (_TYPES.get(given, given) for given in (result_type, inner_type))
     output = input.new_empty((num_steps, batch_size, hidden_size * (1 + bidirectional)), dtype=dtype)
     types = [dtype] + [inner] * (len(states) - 1)
-    final_states = [state.new_empty(state.shape, dtype=kind) for state, kind in zip(states, types)]
-    return output, final_states, torch.empty((1,), dtype=torch.uint8, device="cpu")
+    others = [state.new_empty(state.shape, dtype=kind) for state, kind in zip(states, types)]
+    if all_states:
+        shape = (states[0].shape[0], num_steps, batch_size, hidden_size)
+        others += [state.new_empty(shape, dtype=kind) for state, kind in zip(states, types)]
+    return output, others, torch.empty((1,), dtype=torch.uint8, device="cpu")
 
 
 @torch.library.register_fake("rnnlab::recurrent_backward")

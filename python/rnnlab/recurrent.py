@@ -9,10 +9,11 @@ import math
 import os
 
 import torch
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence
 
 from . import choice, operators
 from .cells import Cell, cell_of
+from .sequences import Extras, Packed, Whole, features_of
 
 _IMPLEMENTATIONS = ("auto", *operators.LAYERS)
 
@@ -25,6 +26,8 @@ class Recurrent(torch.nn.Module):
     implementation: "auto", which measures the layers that can compute the cell, or one of them ("naive", "blocked" ...).
     reset_gate, activation, candidate: those of a cell of rnnlab's own, as in experiment files; heads: of a cell that has
     them. None is the usual value.
+    recompute: a number of steps. The backward pass then computes the steps again in parts of this size, so that a pass
+    over T steps keeps the states between the parts and what one part needs; None: it keeps what all steps need.
 
     The parameters are those of rnnlab's checkpoints: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, the cell's
     vectors such as peephole_l0, and so on for layers and directions, as torch.nn names them. They begin between
@@ -35,14 +38,19 @@ class Recurrent(torch.nn.Module):
     def __init__(self, cell: Cell | str | os.PathLike, input_size: int, hidden_size: int, num_layers: int = 1,
                  bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
                  implementation: str = "auto", device=None, dtype=None, *, reset_gate: str | None = None,
-                 activation: str | None = None, candidate: str | None = None, heads: int | None = None):
+                 activation: str | None = None, candidate: str | None = None, heads: int | None = None,
+                 recompute: int | None = None):
         super().__init__()
         operators.check_implementation(implementation, _IMPLEMENTATIONS)
-        _check_sizes(dropout, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        _check_sizes(dropout, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers,
+                     **({} if recompute is None else {"recompute": recompute}))
+        if recompute is not None and bidirectional:
+            raise ValueError("recompute: a layer of two directions cannot be computed in parts; use one direction")
         self.cell = cell_of(cell)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.bidirectional = bool(bias), bool(batch_first), bool(bidirectional)
         self.dropout = float(dropout)
+        self.recompute = recompute
         self.implementation = implementation
         self.implementation_used: str | None = None
         options = {"reset_gate": reset_gate, "activation": activation, "candidate": candidate, "heads": heads}
@@ -58,7 +66,7 @@ class Recurrent(torch.nn.Module):
         return self._spec, self.input_size, self.hidden_size, self.num_layers, self.bidirectional
 
     def _check_that_it_can(self, implementation: str) -> None:
-        reason = json.loads(torch.ops.rnnlab.layers_for(*self._key(), ""))[implementation]
+        reason = _reason_against(self._key(), implementation, ())
         if reason:
             raise ValueError(f"rnnlab: cell {self.cell.name}: {reason}")
 
@@ -77,7 +85,7 @@ class Recurrent(torch.nn.Module):
 
     def implementations(self, device: str | torch.device = "cpu") -> list[str]:
         """Returns the implementations that can compute this layer on a device."""
-        reasons = json.loads(torch.ops.rnnlab.layers_for(*self._key(), torch.device(device).type))
+        reasons = json.loads(torch.ops.rnnlab.layers_for(*self._key(), torch.device(device).type, []))
         return [name for name, reason in reasons.items() if not reason]
 
     def extra_repr(self) -> str:
@@ -85,52 +93,51 @@ class Recurrent(torch.nn.Module):
         usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
         parts += [f"{key}={getattr(self, key)}" for key, value in usual.items() if getattr(self, key) != value]
         parts += [f"{key}={value}" for key, value in self.options.items()]
+        parts += [f"recompute={self.recompute}"] if self.recompute is not None else []
         return ", ".join([*parts, f"implementation={self.implementation}"])
 
-    def forward(self, input, initial_states=None):
-        """Returns the output and a tuple of the final states.
+    def forward(self, input, initial_states=None, *, starts=None, all_states: bool = False):
+        """Returns the output and a tuple of the final states; with all_states, also a tuple of the states of all steps.
 
         input: (T, B, input_size), (B, T, input_size) if batch_first, (T, input_size) of one sequence, or a
         PackedSequence. initial_states: one tensor for each state of the cell, in their order, each
         (num_layers * directions, B, hidden_size); None: zeros; the tensor itself if the cell has one state. output: as
         the input, with directions * hidden_size numbers. The final states have the shapes of the initial ones.
 
-        Under autocast the output and the hidden state have its type, and the other states are float32.
+        starts: bool, (T, B), or (B, T) if batch_first, or (T,) of one sequence: the states are zero before these steps,
+        and no gradient passes over their beginning, as at the first step of an episode. For a PackedSequence, as for
+        its sequences before they were packed.
+        all_states: returns each state after every step of every layer, (num_layers * directions, T, B, hidden_size),
+        with the last three dimensions as in the output; of a PackedSequence, packed sequences with
+        (num_layers * directions, hidden_size) for each step. Steps beyond the end of a sequence are zero.
+
+        Under autocast the output and the hidden state have its type, and the other states are float32. In the
+        transforms of torch.func, in forward-mode differentiation and while torch.jit.trace records, PyTorch's own
+        operators compute the cell step by step, and so they do for second derivatives.
         """
         if isinstance(input, torch.fx.Proxy):  # torch.fx keeps the layer whole, as it keeps torch.nn's
             path = input.tracer.path_of_module(self)
-            return input.tracer.create_proxy("call_module", path, (input, initial_states), {})
-        if choice.needs_torch():
-            raise NotImplementedError("rnnlab.Recurrent does not run inside the transforms of torch.func, in "
-                                      "forward-mode differentiation or while torch.jit.trace records")
+            extras = {"starts": starts, "all_states": all_states}
+            return input.tracer.create_proxy("call_module", path, (input, initial_states), extras)
         if isinstance(input, PackedSequence):
-            return self._run_packed(input, initial_states)
-        return self._run_whole(input, initial_states)
-
-    def _run_whole(self, input, initial_states):
+            return self._run_packed(input, initial_states, starts, all_states)
         if input.dim() not in (2, 3):
             raise ValueError(f"rnnlab.Recurrent: the input has {input.dim()} dimensions, expected 2 or 3")
-        is_batched = input.dim() == 3
-        batch = input if is_batched else input.unsqueeze(0 if self.batch_first else 1)
-        steps = batch.transpose(0, 1) if self.batch_first else batch
-        states = self._states_of(initial_states, steps, is_batched)
-        output, states = self._compute(self._choose(steps, is_packed=False), steps, states, None)
-        if not is_batched:
-            return output.squeeze(1), tuple(state.squeeze(1) for state in states)
-        return (output.transpose(0, 1) if self.batch_first else output), tuple(states)
+        return self._run(Whole(input, self.batch_first), initial_states, starts, all_states)
 
     @torch.compiler.disable  # torch.compile cannot trace sequences that are packed outside its graph
-    def _run_packed(self, input, initial_states):
-        steps, lengths = pad_packed_sequence(PackedSequence(input.data, input.batch_sizes))
-        states = self._states_of(initial_states, steps, True)
-        if input.sorted_indices is not None and initial_states is not None:
-            states = [state.index_select(1, input.sorted_indices) for state in states]
-        output, states = self._compute(self._choose(steps, is_packed=True), steps, states, lengths)
-        if input.unsorted_indices is not None:
-            states = [state.index_select(1, input.unsorted_indices) for state in states]
-        data = pack_padded_sequence(output, lengths).data
-        packed = PackedSequence(data, input.batch_sizes, input.sorted_indices, input.unsorted_indices)
-        return packed, tuple(states)
+    def _run_packed(self, input, initial_states, starts, all_states):
+        if self.recompute is not None:
+            raise ValueError("recompute: packed sequences cannot be computed in parts; pad them, and mark starts")
+        return self._run(Packed(input, self.batch_first), initial_states, starts, all_states)
+
+    def _run(self, layout: Whole | Packed, initial_states, starts, all_states):
+        states = self._states_of(initial_states, layout)
+        extras = Extras(layout.marks(starts), all_states)
+        implementation = self._choose(layout, extras)
+        output, final, all = self._compute(implementation, layout.steps, states, layout.lengths, extras)
+        results = layout.output(output), layout.final_states(final)
+        return (*results, layout.states_of_steps(all)) if all_states else results
 
     def _check_input(self, steps) -> None:
         if steps.size(2) != self.input_size:
@@ -143,54 +150,68 @@ class Recurrent(torch.nn.Module):
             raise ValueError(f"rnnlab.Recurrent: the input is {steps.dtype}, and the weights are {weight.dtype}; "
                              "convert one of them")
 
-    def _states_of(self, initial_states, steps, is_batched: bool) -> list:
-        self._check_input(steps)
+    def _zero_states(self, steps) -> list:
         shape = (self.num_layers * (1 + self.bidirectional), steps.size(1), self.hidden_size)
         types = [steps.dtype] + [_inner_type(steps)] * (len(self.cell.states) - 1)
-        if initial_states is None:
-            return [steps.new_zeros(shape, dtype=dtype) for dtype in types]
-        states = [initial_states] if isinstance(initial_states, torch.Tensor) else list(initial_states)
-        if len(states) != len(types):
-            raise ValueError(f"rnnlab.Recurrent: {len(states)} initial states were given, but {self.cell.name} has "
-                             f"{len(types)}: {', '.join(self.cell.states)}")
-        states = states if is_batched else [state.unsqueeze(1) for state in states]
-        for name, state in zip(self.cell.states, states):
-            if state.shape != shape:
-                raise ValueError(f"rnnlab.Recurrent: the initial state {name} is {tuple(state.shape)}, expected {shape}")
-        return states
+        return [steps.new_zeros(shape, dtype=dtype) for dtype in types]
 
-    def _choose(self, steps, is_packed: bool) -> str:
-        implementation = self._fastest_for(steps, is_packed) if self.implementation == "auto" else self.implementation
+    def _states_of(self, initial_states, layout) -> list:
+        self._check_input(layout.steps)
+        if initial_states is None:
+            return self._zero_states(layout.steps)
+        states = [initial_states] if isinstance(initial_states, torch.Tensor) else list(initial_states)
+        if len(states) != len(self.cell.states):
+            raise ValueError(f"rnnlab.Recurrent: {len(states)} initial states were given, but {self.cell.name} has "
+                             f"{len(self.cell.states)}: {', '.join(self.cell.states)}")
+        shape = (self.num_layers * (1 + self.bidirectional), layout.steps.size(1), self.hidden_size)
+        wanted = shape if layout.is_batched else (shape[0], shape[2])
+        for name, state in zip(self.cell.states, states):
+            if state.shape != wanted:
+                raise ValueError(f"rnnlab.Recurrent: the initial state {name} is {tuple(state.shape)}, expected {wanted}")
+        return layout.given_states(states)
+
+    def _choose(self, layout, extras: Extras) -> str:
+        implementation = self.implementation
+        if choice.needs_torch():
+            implementation = "naive"
+        elif implementation == "auto":
+            implementation = self._fastest_for(layout, extras)
+        elif features := features_of(extras.starts, extras.all_states):
+            _check_features(self._key(), implementation, features)
         self.implementation_used = implementation
         return implementation
 
-    def _fastest_for(self, steps, is_packed: bool) -> str:
+    def _fastest_for(self, layout, extras: Extras) -> str:
+        steps, is_packed = layout.steps, layout.lengths is not None
         number_type = choice.autocast_type(steps.device) or steps.dtype
-        names = _candidates(self._key(), steps.device.type, choice.precision_of(steps.device, number_type))
-        kind = (*self._key(), self.bias, self.training, torch.is_grad_enabled(), is_packed)
+        features = features_of(extras.starts, extras.all_states)
+        names = _candidates(self._key(), steps.device.type, choice.precision_of(steps.device, number_type), features)
+        kind = (*self._key(), self.bias, self.training, torch.is_grad_enabled(), is_packed, features)
         size = (steps.size(0), steps.size(1)) if not choice.is_compiling() else (0, 0)
         return choice.fastest_for(kind, size, steps, number_type, names, _safest(names),
-                                  lambda name: self._time_pass(name, steps, is_packed))
+                                  lambda name: self._time_pass(name, steps, is_packed, extras))
 
-    def _time_pass(self, implementation: str, data, is_packed: bool) -> None:
+    def _time_pass(self, implementation: str, data, is_packed: bool, extras: Extras) -> None:
         """Computes a pass of this size. It draws no random numbers and reaches no hooks of the program."""
         steps = torch.linspace(-1, 1, data.numel(), device=data.device, dtype=torch.float32)
         steps = steps.view(data.shape).to(data.dtype)
         given = [weight.detach().requires_grad_(weight.requires_grad) for weight in self._given_weights()]
         lengths = torch.full((data.size(1),), data.size(0)) if is_packed else None
-        output = self._compute(implementation, steps, self._states_of(None, steps, True), lengths, given, 0.0)[0]
+        output = self._compute(implementation, steps, self._zero_states(steps), lengths, extras, given, 0.0)[0]
         trained = [weight for weight in given if weight.requires_grad]
         if torch.is_grad_enabled() and trained:
             torch.autograd.grad(output.sum(), trained)
 
-    def _compute(self, implementation: str, steps, states, lengths, given=None, dropout=None):
+    def _compute(self, implementation: str, steps, states, lengths, extras: Extras, given=None, dropout=None):
         if dropout is None:
             dropout = self.dropout if self.training and self.num_layers > 1 else 0.0
         asked = choice.autocast_type(steps.device)
         weights = self._completed(self._given_weights() if given is None else given)
-        return operators.compute(self._spec, implementation, steps, states, weights, lengths, self.num_layers,
-                                 self.bidirectional, dropout, self.training, asked, asked or steps.dtype,
-                                 _inner_type(steps))
+        work = operators.Work(self._spec, implementation, self.num_layers, self.bidirectional, dropout, self.training,
+                              asked, asked or steps.dtype, _inner_type(steps))
+        if self.recompute is None or not torch.is_grad_enabled():
+            return operators.compute(work, steps, states, weights, lengths, extras)
+        return operators.compute_in_parts(self.recompute, work, steps, states, weights, extras)
 
     def _given_weights(self) -> list:
         # functional_call replaces only attributes
@@ -214,13 +235,25 @@ def _inner_type(steps) -> torch.dtype:
 
 
 @torch.compiler.assume_constant_result  # torch.compile cannot trace an operator that returns texts
-def _candidates(key: tuple, device: str, precision: str) -> tuple[str, ...]:
-    return _asked_candidates(key, device, precision)
+def _candidates(key: tuple, device: str, precision: str, features: tuple[str, ...]) -> tuple[str, ...]:
+    return _asked_candidates(key, device, precision, features)
 
 
 @functools.lru_cache
-def _asked_candidates(key: tuple, device: str, precision: str) -> tuple[str, ...]:
-    return tuple(torch.ops.rnnlab.candidates(*key, device, precision))
+def _asked_candidates(key: tuple, device: str, precision: str, features: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(torch.ops.rnnlab.candidates(*key, device, precision, list(features)))
+
+
+@functools.lru_cache
+def _reason_against(key: tuple, implementation: str, features: tuple[str, ...]) -> str:
+    return json.loads(torch.ops.rnnlab.layers_for(*key, "", list(features)))[implementation]
+
+
+@torch.compiler.assume_constant_result
+def _check_features(key: tuple, implementation: str, features: tuple[str, ...]) -> None:
+    reason = _reason_against(key, implementation, features)
+    if reason:
+        raise ValueError(f"rnnlab: {reason}")
 
 
 def _safest(names: tuple[str, ...]) -> str:

@@ -32,11 +32,7 @@ import traceback
 import unittest
 
 # Patterns of test names, each with the reason why rnnlab's layers differ from torch.nn's there.
-KNOWN_DIFFERENCES: dict[str, str] = {
-    "test_modules.*.test_gradgrad_nn_*": "own backward passes have no second derivative; cuDNN's have none either",
-    "test_modules.*.test_grad_nn_*": "gradients for a batch of gradients (is_grads_batched) need a rule of PyTorch's old "
-                                     "vmap, which operators of others cannot have",
-}
+KNOWN_DIFFERENCES: dict[str, str] = {}
 
 LAYERS = ("LSTM", "GRU", "RNN")
 LAYER_IN_NAME = re.compile(r"lstm|gru|rnn", re.IGNORECASE)

@@ -16,6 +16,12 @@
 #include "layers/parameters.h"
 #include "layers/torch_ops/python_errors.h"
 
+template <>
+struct rnnlab::config::EnumNames<rnnlab::PassFeature> {
+  static constexpr std::array<std::pair<PassFeature, std::string_view>, 2> kNames = {
+      {{PassFeature::kStarts, "starts"}, {PassFeature::kAllStates, "all_states"}}};
+};
+
 namespace rnnlab::operators {
 namespace {
 
@@ -146,12 +152,21 @@ std::string parameters(std::string_view cell, int64_t input_size, int64_t hidden
   });
 }
 
-// Returns for each layer why it cannot compute such a layer on the device; "" if it can.
+using Features = c10::List<std::string>;  // as EnumNames has them
+
+std::vector<PassFeature> features_with(const Features& names) {
+  std::vector<PassFeature> features;
+  for (const std::string& name : names.vec()) features.push_back(value_of<PassFeature>(name, "feature"));
+  return features;
+}
+
+// Returns for each layer why it cannot compute such a layer, with these features, on the device; "" if it can.
 std::string layers_for(std::string_view cell, int64_t input_size, int64_t hidden_size, int64_t num_layers,
-                       bool bidirectional, std::string_view device) {
+                       bool bidirectional, std::string_view device, const Features& features) {
   return with_python_errors([&] {
     const LayerWork work = {.options = options_of_layer(cell, input_size, hidden_size, num_layers, bidirectional),
-                            .processor = processor_with(device)};
+                            .processor = processor_with(device),
+                            .features = features_with(features)};
     Json reasons = Json::object();
     for (const LayerKind kind : layer_kinds()) {
       const auto refusal = why_unsupported(kind, work);
@@ -163,11 +178,14 @@ std::string layers_for(std::string_view cell, int64_t input_size, int64_t hidden
 
 // Returns the layers that "auto" measures, as `layer: auto` does, the one that is usually the fastest first.
 std::vector<std::string> candidates(std::string_view cell, int64_t input_size, int64_t hidden_size, int64_t num_layers,
-                                    bool bidirectional, std::string_view device, std::string_view precision) {
+                                    bool bidirectional, std::string_view device, std::string_view precision,
+                                    const Features& features) {
   return with_python_errors([&] {
+    const RecurrentOptions options = options_of_layer(cell, input_size, hidden_size, num_layers, bidirectional);
     std::vector<LayerKind> kinds =
-        rnnlab::candidates(options_of_layer(cell, input_size, hidden_size, num_layers, bidirectional),
-                           value_of<Precision>(precision, "precision"), processor_with(device));
+        rnnlab::candidates(options, value_of<Precision>(precision, "precision"), processor_with(device));
+    const LayerWork work = {.options = options, .features = features_with(features)};
+    std::erase_if(kinds, [&](LayerKind kind) { return why_unsupported(kind, work).has_value(); });
     const auto is_likely = [](LayerKind kind) { return info_of(kind).auto_use == AutoUse::kAlways; };
     if (std::ranges::any_of(kinds, is_likely)) std::erase_if(kinds, std::not_fn(is_likely));
     std::vector<std::string> names;
@@ -183,11 +201,12 @@ TORCH_LIBRARY_FRAGMENT(rnnlab, library) {
   library.def("parameters(str cell, int input_size, int hidden_size, int num_layers, bool bidirectional) -> str",
               &parameters);
   library.def(
-      "layers_for(str cell, int input_size, int hidden_size, int num_layers, bool bidirectional, str device) -> str",
+      "layers_for(str cell, int input_size, int hidden_size, int num_layers, bool bidirectional, str device, "
+      "str[] features) -> str",
       &layers_for);
   library.def(
       "candidates(str cell, int input_size, int hidden_size, int num_layers, bool bidirectional, str device, "
-      "str precision) -> str[]",
+      "str precision, str[] features) -> str[]",
       &candidates);
 }
 

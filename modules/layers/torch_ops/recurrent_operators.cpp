@@ -3,19 +3,21 @@
 // `recurrent_backward` its gradients. They are functions of tensors, so that torch.compile, autograd and torch.library
 // handle them as they handle PyTorch's own; python/rnnlab/operators.py adds their shapes for torch.compile. The
 // derivative of `recurrent` is C++, because one of torch.library in Python takes several times as long as a small
-// layer. No function here knows Python.
+// layer. `recurrent_by_steps` computes the same by PyTorch's own operators, which PyTorch can differentiate any number
+// of times, in forward mode, and in the transforms of torch.func. No function here knows Python.
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function.h>
-#include <torch/csrc/autograd/functions/basic_ops.h>
-#include <torch/csrc/autograd/functions/utils.h>
-#include <torch/csrc/autograd/variable.h>
 #include <torch/library.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <tuple>
 
@@ -33,7 +35,7 @@ struct PassGraph {
   at::Tensor input;  // leaves of the graph
   std::vector<at::Tensor> states;
   std::vector<at::Tensor> weights;
-  std::vector<at::Tensor> results;  // the output, then the final states
+  std::vector<at::Tensor> results;  // as run() returns them
   bool is_of_library = false;       // whether libraries have the cell
 };
 
@@ -105,20 +107,47 @@ at::Tensor leaf_of(const at::Tensor& tensor, bool needs_gradient) {
 
 // Which arguments need a gradient.
 struct Needs {
-  bool input, states, weights;
+  bool input = false, states = false, weights = false;
   bool any() const { return input || states || weights; }
+};
+
+// The arguments of an operator that are not differentiated.
+struct Settings {
+  std::optional<at::Tensor> lengths;  // missing if every sequence is whole
+  std::optional<at::Tensor> starts;   // missing if no step starts
+  std::string_view cell;
+  int64_t num_layers;
+  bool bidirectional;
+  double dropout;
+  bool training;
+  std::optional<at::ScalarType> autocast;
+  at::ScalarType result_type, inner_type;
+  bool all_states;
+
+  std::vector<PassFeature> features() const {
+    std::vector<PassFeature> used;
+    if (starts) used.push_back(PassFeature::kStarts);
+    if (all_states) used.push_back(PassFeature::kAllStates);
+    return used;
+  }
 };
 
 struct Call {
   at::Tensor input;  // (T, B, I)
   std::vector<at::Tensor> states;
-  at::TensorList weights;  // in the order of parameter_specs
-  at::Tensor lengths;      // undefined if every sequence is whole
-  bool is_training;
-  Needs needs;
-  std::optional<at::ScalarType> autocast;
-  at::ScalarType result_type, inner_type;
+  std::vector<at::Tensor> weights;  // in the order of parameter_specs
 };
+
+RecurrentOptions options_of(const Settings& settings, const Call& call) {
+  if (call.input.is_cuda()) load_cuda_library();
+  RecurrentOptions options = options_of_cell(settings.cell);
+  options.input_size = call.input.size(2);
+  options.hidden_size = call.states.front().size(2);
+  options.num_layers = settings.num_layers;
+  options.bidirectional = settings.bidirectional;
+  options.dropout = settings.dropout;
+  return options;
+}
 
 void check_weights(const RecurrentOptions& options, const Call& call) {
   const std::vector<ParameterSpec> specs = parameter_specs(options);
@@ -145,21 +174,35 @@ RecurrentState state_of(const std::vector<at::Tensor>& states) {
   return state;
 }
 
-std::unique_ptr<PassGraph> run(LayerKind kind, const RecurrentOptions& options, const Call& call) {
+// Returns the output, the final states, and the states of all steps if they were asked for. Autograd records the pass
+// if it is on.
+std::vector<at::Tensor> run(LayerKind kind, const Call& call, const Settings& settings) {
+  const RecurrentOptions options = options_of(settings, call);
   check_weights(options, call);
+  require_supported(kind, {.options = options, .features = settings.features()});
   const LayerInUse layer = LayerPool::instance().take({kind, options, call.input.device()});
+  layer->use_weights(call.weights);
+  layer->train(settings.training);
+  const Autocast autocast(call.input.device().type(), settings.autocast);
+  const RecurrentResult result = layer->forward(
+      call.input, state_of(call.states), settings.lengths.value_or(at::Tensor()),
+      settings.starts.value_or(at::Tensor()), settings.all_states ? StatesOf::kEveryStep : StatesOf::kLastStep);
+  std::vector<at::Tensor> results = {result.output.to(settings.result_type),
+                                     result.state.hidden.to(settings.result_type)};
+  for (const at::Tensor& inner : result.state.inner) results.push_back(inner.to(settings.inner_type));
+  for (size_t i = 0; i < result.all_states.size(); ++i)
+    results.push_back(result.all_states[i].to(i == 0 ? settings.result_type : settings.inner_type));
+  return results;
+}
+
+std::unique_ptr<PassGraph> recorded(LayerKind kind, const Call& call, const Settings& settings, const Needs& needs) {
   auto graph = std::make_unique<PassGraph>();
-  graph->is_of_library = info_of(options.cell).library.has_value();
-  graph->input = leaf_of(call.input, call.needs.input);
-  for (const at::Tensor& state : call.states) graph->states.push_back(leaf_of(state, call.needs.states));
-  for (const at::Tensor& weight : call.weights) graph->weights.push_back(leaf_of(weight, call.needs.weights));
-  layer->use_weights(graph->weights);
-  layer->train(call.is_training);
-  const Autocast autocast(call.input.device().type(), call.autocast);
-  const RecordGraph record(call.needs.any());
-  const RecurrentResult result = layer->forward(graph->input, state_of(graph->states), call.lengths);
-  graph->results = {result.output.to(call.result_type), result.state.hidden.to(call.result_type)};
-  for (const at::Tensor& inner : result.state.inner) graph->results.push_back(inner.to(call.inner_type));
+  graph->is_of_library = info_of(options_of_cell(settings.cell).cell).library.has_value();
+  graph->input = leaf_of(call.input, needs.input);
+  for (const at::Tensor& state : call.states) graph->states.push_back(leaf_of(state, needs.states));
+  for (const at::Tensor& weight : call.weights) graph->weights.push_back(leaf_of(weight, needs.weights));
+  const RecordGraph record(needs.any());
+  graph->results = run(kind, {graph->input, graph->states, graph->weights}, settings);
   return graph;
 }
 
@@ -175,29 +218,36 @@ Results recurrent(const at::Tensor& input, at::TensorList states, at::TensorList
                   const std::optional<at::Tensor>& lengths, std::string_view cell, std::string_view implementation,
                   int64_t num_layers, bool bidirectional, double dropout, bool training, bool needs_input,
                   bool needs_states, bool needs_weights, std::optional<at::ScalarType> autocast,
-                  at::ScalarType result_type, at::ScalarType inner_type) {
+                  at::ScalarType result_type, at::ScalarType inner_type, const std::optional<at::Tensor>& starts,
+                  bool all_states) {
   return with_python_errors([&] {
-    if (input.is_cuda()) load_cuda_library();
-    RecurrentOptions options = options_of_cell(cell);
-    options.input_size = input.size(2);
-    options.hidden_size = states.front().size(2);
-    options.num_layers = num_layers;
-    options.bidirectional = bidirectional;
-    options.dropout = dropout;
-    const auto kind = value_of<LayerKind>(implementation, "implementation");
-    const Call call = {input,     states.vec(),
-                       weights,   lengths.value_or(at::Tensor()),
-                       training,  {needs_input, needs_states, needs_weights},
-                       autocast,  result_type,
-                       inner_type};
-    std::unique_ptr<PassGraph> graph = run(kind, options, call);
-    const bool is_kept = call.needs.any();
-    std::vector<at::Tensor> final_states;
+    const Settings settings = {lengths,  starts,   cell,        num_layers, bidirectional, dropout,
+                               training, autocast, result_type, inner_type, all_states};
+    const Needs needs = {needs_input, needs_states, needs_weights};
+    std::unique_ptr<PassGraph> graph = recorded(value_of<LayerKind>(implementation, "implementation"),
+                                                {input, states.vec(), weights.vec()}, settings, needs);
+    const auto is_final_state = [&](size_t i) { return i <= states.size(); };  // others are new tensors
+    std::vector<at::Tensor> others;
     for (size_t i = 1; i < graph->results.size(); ++i)
-      final_states.push_back(as_result(graph->results[i], /*is_kept=*/true));
-    const at::Tensor output = as_result(graph->results.front(), is_kept);
-    if (!is_kept) graph.reset();
-    return Results(output, final_states, owner_of(std::move(graph)));
+      others.push_back(as_result(graph->results[i], is_final_state(i)));
+    const at::Tensor output = as_result(graph->results.front(), needs.any());
+    if (!needs.any()) graph.reset();
+    return Results(output, others, owner_of(std::move(graph)));
+  });
+}
+
+using ResultsBySteps = std::tuple<at::Tensor, std::vector<at::Tensor>>;
+
+ResultsBySteps recurrent_by_steps(const at::Tensor& input, at::TensorList states, at::TensorList weights,
+                                  const std::optional<at::Tensor>& lengths, const std::optional<at::Tensor>& starts,
+                                  std::string_view cell, int64_t num_layers, bool bidirectional, double dropout,
+                                  bool training, std::optional<at::ScalarType> autocast, at::ScalarType result_type,
+                                  at::ScalarType inner_type, bool all_states) {
+  return with_python_errors([&] {
+    const Settings settings = {lengths,  starts,   cell,        num_layers, bidirectional, dropout,
+                               training, autocast, result_type, inner_type, all_states};
+    const std::vector<at::Tensor> results = run(LayerKind::kNaive, {input, states.vec(), weights.vec()}, settings);
+    return ResultsBySteps(results.front(), {results.begin() + 1, results.end()});
   });
 }
 
@@ -255,94 +305,185 @@ std::vector<at::Tensor> recurrent_backward(const at::Tensor& graph_owner,
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// The arguments of `recurrent` without a gradient.
-struct Settings {
-  std::optional<at::Tensor> lengths;
-  std::string_view cell, implementation;
-  int64_t num_layers;
-  bool bidirectional;
-  double dropout;
-  bool training;
-  Needs needs;
-  std::optional<at::ScalarType> autocast;
-  at::ScalarType result_type, inner_type;
-};
+// Returns one gradient for each argument, undefined where none is needed, of those that are.
+variable_list for_all_arguments(const std::vector<at::Tensor>& found, size_t num_states, size_t num_weights,
+                                const Needs& needs) {
+  auto next = found.begin();
+  variable_list all;
+  const auto append = [&](size_t count, bool is_needed) {
+    for (size_t i = 0; i < count; ++i) all.push_back(is_needed ? *next++ : at::Tensor());
+  };
+  append(1, needs.input);
+  append(num_states, needs.states);
+  append(num_weights, needs.weights);
+  return all;
+}
 
 // The calls go through PyTorch's dispatcher, where torch.compile records them.
-Results call_recurrent(const at::Tensor& input, at::TensorList states, at::TensorList weights, const Settings& s) {
+Results call_recurrent(const Call& call, std::string_view implementation, const Settings& s, const Needs& needs) {
   static const auto kOperator =
       c10::Dispatcher::singleton().findSchemaOrThrow("rnnlab::recurrent", "").typed<decltype(recurrent)>();
-  return kOperator.call(input, states, weights, s.lengths, s.cell, s.implementation, s.num_layers, s.bidirectional,
-                        s.dropout, s.training, s.needs.input, s.needs.states, s.needs.weights, s.autocast,
-                        s.result_type, s.inner_type);
+  return kOperator.call(call.input, call.states, call.weights, s.lengths, s.cell, implementation, s.num_layers,
+                        s.bidirectional, s.dropout, s.training, needs.input, needs.states, needs.weights, s.autocast,
+                        s.result_type, s.inner_type, s.starts, s.all_states);
 }
 
 std::vector<at::Tensor> call_recurrent_backward(const at::Tensor& graph,
-                                                const c10::List<std::optional<at::Tensor>>& upstream,
-                                                const at::Tensor& input, at::TensorList states, at::TensorList weights,
+                                                const c10::List<std::optional<at::Tensor>>& upstream, const Call& call,
                                                 const Needs& needs) {
   static const auto kOperator = c10::Dispatcher::singleton()
                                     .findSchemaOrThrow("rnnlab::recurrent_backward", "")
                                     .typed<decltype(recurrent_backward)>();
-  return kOperator.call(graph, upstream, input, states, weights, needs.input, needs.states, needs.weights);
+  return kOperator.call(graph, upstream, call.input, call.states, call.weights, needs.input, needs.states,
+                        needs.weights);
+}
+
+// Some weights may be frozen, or zeros in the place of biases.
+variable_list trained_of(const variable_list& arguments) {
+  variable_list trained;
+  std::ranges::copy_if(arguments, std::back_inserter(trained),
+                       [](const at::Tensor& one) { return one.requires_grad(); });
+  return trained;
+}
+
+// Returns the gradients of the arguments, which are zeros where no result depends on one.
+variable_list gradients_of(const std::vector<at::Tensor>& results, const variable_list& upstream,
+                           const variable_list& arguments, bool is_differentiable) {
+  variable_list roots, gradients;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!upstream[i].defined() || !results[i].requires_grad()) continue;
+    roots.push_back(results[i]);
+    gradients.push_back(upstream[i]);
+  }
+  variable_list found(arguments.size());
+  if (!roots.empty())
+    found = torch::autograd::grad(roots, arguments, gradients, /*retain_graph=*/is_differentiable, is_differentiable,
+                                  /*allow_unused=*/true);
+  for (size_t i = 0; i < found.size(); ++i)
+    if (!found[i].defined()) found[i] = at::zeros_like(arguments[i]);
+  return found;
+}
+
+// Returns the gradients that are needed by operators of PyTorch, which can be differentiated and vectorised: the pass
+// is computed again step by step. Copies of the arguments keep the paths between the arguments out of the gradients.
+std::vector<at::Tensor> gradients_by_steps(const Call& call, const Settings& settings, const Needs& needs,
+                                           const variable_list& upstream) {
+  TORCH_CHECK(settings.dropout == 0 || !settings.training,
+              "rnnlab: a layer with dropout has no second derivatives and no batched gradients in training, because it "
+              "would draw other zeros; call layer.eval(), or put torch.nn.Dropout between layers of your own");
+  const bool is_differentiable = c10::GradMode::is_enabled();
+  const c10::AutoGradMode record(true);
+  const auto copies_of = [](const std::vector<at::Tensor>& tensors) {
+    std::vector<at::Tensor> copies;
+    for (const at::Tensor& tensor : tensors) copies.push_back(tensor.view_as(tensor));
+    return copies;
+  };
+  const Call copy = {call.input.view_as(call.input), copies_of(call.states), copies_of(call.weights)};
+  const std::vector<at::Tensor> results = with_python_errors([&] { return run(LayerKind::kNaive, copy, settings); });
+  variable_list arguments;
+  if (needs.input) arguments.push_back(copy.input);
+  if (needs.states) arguments.insert(arguments.end(), copy.states.begin(), copy.states.end());
+  if (needs.weights) arguments.insert(arguments.end(), copy.weights.begin(), copy.weights.end());
+  const variable_list found = gradients_of(results, upstream, trained_of(arguments), is_differentiable);
+  auto next = found.begin();
+  for (at::Tensor& argument : arguments) argument = argument.requires_grad() ? *next++ : at::Tensor();
+  return arguments;
+}
+
+// Whether vmap computes several gradients at once, as torch.autograd.grad(is_grads_batched=True) has it.
+bool is_batched(const at::Tensor& gradient) {
+  return gradient.defined() && gradient.key_set().has_any(c10::DispatchKeySet(
+                                   {c10::DispatchKey::Batched, c10::DispatchKey::FuncTorchBatched}));
 }
 
 class RecurrentFunction : public torch::autograd::Function<RecurrentFunction> {
  public:
   static variable_list forward(AutogradContext* context, const at::Tensor& input, at::TensorList states,
-                               at::TensorList weights, const Settings& settings) {
+                               at::TensorList weights, std::string_view implementation, const Settings& settings,
+                               const Needs& needs) {
     const at::AutoDispatchBelowADInplaceOrView without_autograd;
-    auto [output, final_states, graph] = call_recurrent(input, states, weights, settings);
-    variable_list saved = {graph, input};
+    auto [output, others, graph] =
+        call_recurrent({input, states.vec(), weights.vec()}, implementation, settings, needs);
+    variable_list saved = {graph, settings.lengths.value_or(at::Tensor()), settings.starts.value_or(at::Tensor()),
+                           input};
     saved.insert(saved.end(), states.begin(), states.end());
     saved.insert(saved.end(), weights.begin(), weights.end());
     context->save_for_backward(std::move(saved));
     context->set_materialize_grads(false);
     context->mark_non_differentiable({graph});
-    context->saved_data["num_states"] = static_cast<int64_t>(states.size());
-    context->saved_data["needs_input"] = settings.needs.input;
-    context->saved_data["needs_states"] = settings.needs.states;
-    context->saved_data["needs_weights"] = settings.needs.weights;
+    save(*context, settings, needs, states.size());
     variable_list results = {output, graph};
-    results.insert(results.end(), final_states.begin(), final_states.end());
+    results.insert(results.end(), others.begin(), others.end());
     return results;
   }
 
-  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+  static variable_list backward(AutogradContext* context, variable_list upstream) {
+    upstream.erase(upstream.begin() + 1);  // of the graph's owner
     const variable_list saved = context->get_saved_variables();
-    const auto num_states = static_cast<size_t>(context->saved_data["num_states"].toInt());
-    const at::TensorList states = at::TensorList(saved).slice(2, num_states);
-    const at::TensorList weights = at::TensorList(saved).slice(2 + num_states);
-    const Needs needs = {context->saved_data["needs_input"].toBool(), context->saved_data["needs_states"].toBool(),
-                         context->saved_data["needs_weights"].toBool()};
-    const variable_list found =
-        call_recurrent_backward(saved[0], upstream_of(gradients), saved[1], states, weights, needs);
-    auto next = found.begin();
-    variable_list results;
-    const auto append = [&](size_t count, bool is_needed) {
-      for (size_t i = 0; i < count; ++i) results.push_back(is_needed ? *next++ : at::Tensor());
-    };
-    append(1, needs.input);
-    append(states.size(), needs.states);
-    append(weights.size(), needs.weights);
-    results.emplace_back();  // the settings
-    return results;
+    const auto num_states = context->saved_data["num_states"].toInt();
+    const Needs needs = needs_of(*context);
+    const Call call = {
+        saved[3], {saved.begin() + 4, saved.begin() + 4 + num_states}, {saved.begin() + 4 + num_states, saved.end()}};
+    const std::vector<at::Tensor> found =
+        c10::GradMode::is_enabled() || std::ranges::any_of(upstream, is_batched)
+            ? gradients_by_steps(call, settings_of(*context, saved[1], saved[2]), needs, upstream)
+            : call_recurrent_backward(saved[0], optional(upstream), call, needs);
+    variable_list all = for_all_arguments(found, call.states.size(), call.weights.size(), needs);
+    all.resize(all.size() + 3);  // the arguments without a gradient
+    return all;
   }
 
  private:
-  // Returns the gradients of the output and of the final states; that of the graph's owner, the second, is left out.
-  static c10::List<std::optional<at::Tensor>> upstream_of(const variable_list& gradients) {
-    c10::List<std::optional<at::Tensor>> upstream;
-    for (size_t i = 0; i < gradients.size(); ++i)
-      if (i != 1) upstream.push_back(gradients[i].defined() ? std::optional(gradients[i]) : std::nullopt);
-    return upstream;
+  static void save(AutogradContext& context, const Settings& settings, const Needs& needs, size_t num_states) {
+    auto& data = context.saved_data;
+    data["num_states"] = static_cast<int64_t>(num_states);
+    data["needs_input"] = needs.input;
+    data["needs_states"] = needs.states;
+    data["needs_weights"] = needs.weights;
+    data["cell"] = std::string(settings.cell);
+    data["num_layers"] = settings.num_layers;
+    data["bidirectional"] = settings.bidirectional;
+    data["dropout"] = settings.dropout;
+    data["training"] = settings.training;
+    data["autocast"] = settings.autocast ? c10::IValue(static_cast<int64_t>(*settings.autocast)) : c10::IValue();
+    data["result_type"] = static_cast<int64_t>(settings.result_type);
+    data["inner_type"] = static_cast<int64_t>(settings.inner_type);
+    data["all_states"] = settings.all_states;
+  }
+
+  static Needs needs_of(AutogradContext& context) {
+    auto& data = context.saved_data;
+    return {data["needs_input"].toBool(), data["needs_states"].toBool(), data["needs_weights"].toBool()};
+  }
+
+  // The result is valid as long as the context.
+  static Settings settings_of(AutogradContext& context, const at::Tensor& lengths, const at::Tensor& starts) {
+    auto& data = context.saved_data;
+    const auto if_given = [](const at::Tensor& tensor) {
+      return tensor.defined() ? std::optional(tensor) : std::nullopt;
+    };
+    return {.lengths = if_given(lengths),
+            .starts = if_given(starts),
+            .cell = data["cell"].toStringRef(),
+            .num_layers = data["num_layers"].toInt(),
+            .bidirectional = data["bidirectional"].toBool(),
+            .dropout = data["dropout"].toDouble(),
+            .training = data["training"].toBool(),
+            .autocast = data["autocast"].toOptional<at::ScalarType>(),
+            .result_type = data["result_type"].toScalarType(),
+            .inner_type = data["inner_type"].toScalarType(),
+            .all_states = data["all_states"].toBool()};
+  }
+
+  static c10::List<std::optional<at::Tensor>> optional(const variable_list& tensors) {
+    c10::List<std::optional<at::Tensor>> all;
+    for (const at::Tensor& tensor : tensors) all.push_back(tensor.defined() ? std::optional(tensor) : std::nullopt);
+    return all;
   }
 };
 
-void refuse_tangents(at::TensorList tensors) {
-  for (const at::Tensor& tensor : tensors)
-    TORCH_CHECK(!tensor._fw_grad(/*level=*/0).defined(),
-                "rnnlab's layers have no forward-mode derivative; make the layer with implementation=\"torch\"");
+bool has_tangent(at::TensorList tensors) {
+  return std::ranges::any_of(tensors, [](const at::Tensor& tensor) { return tensor._fw_grad(/*level=*/0).defined(); });
 }
 
 Results differentiable_recurrent(const at::Tensor& input, at::TensorList states, at::TensorList weights,
@@ -350,52 +491,34 @@ Results differentiable_recurrent(const at::Tensor& input, at::TensorList states,
                                  std::string_view implementation, int64_t num_layers, bool bidirectional,
                                  double dropout, bool training, bool needs_input, bool needs_states, bool needs_weights,
                                  std::optional<at::ScalarType> autocast, at::ScalarType result_type,
-                                 at::ScalarType inner_type) {
-  for (const at::TensorList tensors : {at::TensorList(input), states, weights}) refuse_tangents(tensors);
-  const Settings settings = {lengths,       cell,        implementation, num_layers,
-                             bidirectional, dropout,     training,       {needs_input, needs_states, needs_weights},
-                             autocast,      result_type, inner_type};
-  if (!settings.needs.any()) {
-    const at::AutoDispatchBelowADInplaceOrView without_autograd;
-    return call_recurrent(input, states, weights, settings);
+                                 at::ScalarType inner_type, const std::optional<at::Tensor>& starts, bool all_states) {
+  const Settings settings = {lengths,  starts,   cell,        num_layers, bidirectional, dropout,
+                             training, autocast, result_type, inner_type, all_states};
+  const Needs needs = {needs_input, needs_states, needs_weights};
+  const Call call = {input, states.vec(), weights.vec()};
+  if (has_tangent(input) || has_tangent(states) || has_tangent(weights)) {
+    const std::vector<at::Tensor> results = with_python_errors([&] { return run(LayerKind::kNaive, call, settings); });
+    return {results.front(), {results.begin() + 1, results.end()}, owner_of(nullptr)};
   }
-  variable_list results = RecurrentFunction::apply(input, states, weights, settings);
+  if (!needs.any()) {
+    const at::AutoDispatchBelowADInplaceOrView without_autograd;
+    return call_recurrent(call, implementation, settings, needs);
+  }
+  variable_list results = RecurrentFunction::apply(input, states, weights, implementation, settings, needs);
   return {results[0], {results.begin() + 2, results.end()}, results[1]};
-}
-
-// Gives the gradients a history that says what to do if somebody asks for second derivatives.
-std::vector<at::Tensor> once_differentiable_backward(const at::Tensor& graph,
-                                                     const c10::List<std::optional<at::Tensor>>& upstream,
-                                                     const at::Tensor& input, at::TensorList states,
-                                                     at::TensorList weights, bool needs_input, bool needs_states,
-                                                     bool needs_weights) {
-  std::vector<at::Tensor> found;
-  {
-    const at::AutoDispatchBelowADInplaceOrView without_autograd;
-    found =
-        call_recurrent_backward(graph, upstream, input, states, weights, {needs_input, needs_states, needs_weights});
-  }
-  variable_list inputs = {input};
-  inputs.insert(inputs.end(), states.begin(), states.end());
-  inputs.insert(inputs.end(), weights.begin(), weights.end());
-  for (const std::optional<at::Tensor>& given : upstream.vec())
-    if (given) inputs.push_back(*given);
-  if (!torch::autograd::compute_requires_grad(inputs)) return found;
-  const auto refusal = std::make_shared<torch::autograd::Error>(
-      "rnnlab's layers have no second derivatives; make the layer with implementation=\"torch\", and switch off the "
-      "library that has none either: torch.backends.cudnn.flags(enabled=False) on a GPU, "
-      "torch.backends.mkldnn.flags(enabled=False) on a CPU",
-      torch::autograd::collect_next_edges(inputs));
-  for (at::Tensor& gradient : found) torch::autograd::set_history(gradient, refusal);
-  return found;
 }
 
 TORCH_LIBRARY(rnnlab, library) {
   library.def(
       "recurrent(Tensor input, Tensor[] states, Tensor[] weights, Tensor? lengths, str cell, str implementation, "
       "int num_layers, bool bidirectional, float dropout, bool training, bool needs_input, bool needs_states, "
-      "bool needs_weights, ScalarType? autocast, ScalarType result_type, ScalarType inner_type) -> (Tensor, Tensor[], "
-      "Tensor)");
+      "bool needs_weights, ScalarType? autocast, ScalarType result_type, ScalarType inner_type, Tensor? starts=None, "
+      "bool all_states=False) -> (Tensor, Tensor[], Tensor)");
+  library.def(
+      "recurrent_by_steps(Tensor input, Tensor[] states, Tensor[] weights, Tensor? lengths, Tensor? starts, str cell, "
+      "int num_layers, bool bidirectional, float dropout, bool training, ScalarType? autocast, ScalarType result_type, "
+      "ScalarType inner_type, bool all_states) -> (Tensor, Tensor[])",
+      &recurrent_by_steps);
   library.def(
       "recurrent_backward(Tensor graph, Tensor?[] upstream, Tensor input, Tensor[] states, Tensor[] weights, "
       "bool needs_input, bool needs_states, bool needs_weights) -> Tensor[]");
@@ -412,9 +535,14 @@ TORCH_LIBRARY_IMPL(rnnlab, CUDA, library) {
   library.impl("recurrent_backward", &recurrent_backward);
 }
 
+// vmap enters the operators that `recurrent_by_steps` is made of.
+TORCH_LIBRARY_IMPL(rnnlab, FuncTorchBatchedDecomposition, library) {
+  library.impl("recurrent_by_steps", &recurrent_by_steps);
+}
+
 TORCH_LIBRARY_IMPL(rnnlab, Autograd, library) {
   library.impl("recurrent", &differentiable_recurrent);
-  library.impl("recurrent_backward", &once_differentiable_backward);
+  library.impl("recurrent_backward", torch::autograd::autogradNotImplementedFallback());
 }
 
 }  // namespace

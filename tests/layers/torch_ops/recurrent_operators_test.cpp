@@ -26,7 +26,8 @@ namespace {
 using Results = std::tuple<at::Tensor, std::vector<at::Tensor>, at::Tensor>;
 using Recurrent = Results(const at::Tensor&, at::TensorList, at::TensorList, const std::optional<at::Tensor>&,
                           std::string_view, std::string_view, int64_t, bool, double, bool, bool, bool, bool,
-                          std::optional<at::ScalarType>, at::ScalarType, at::ScalarType);
+                          std::optional<at::ScalarType>, at::ScalarType, at::ScalarType,
+                          const std::optional<at::Tensor>&, bool);
 
 constexpr int64_t kHidden = 16, kInputs = 5, kLayers = 2;
 constexpr size_t kNumThreads = 8;
@@ -38,7 +39,7 @@ at::Tensor computed(std::string_view layer, const at::Tensor& input, at::TensorL
   const bool is_recorded = at::GradMode::is_enabled();
   return std::get<0>(kOperator.call(input, states, weights, std::nullopt, "lstm", layer, kLayers, false, 0.0, true,
                                     is_recorded && input.requires_grad(), false, is_recorded, std::nullopt, at::kFloat,
-                                    at::kFloat));
+                                    at::kFloat, std::nullopt, false));
 }
 
 std::vector<at::Tensor> weights_of_lstm() {
