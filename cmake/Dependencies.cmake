@@ -24,14 +24,14 @@ if(NOT RNNLAB_NVML)
 endif()
 
 # LibTorch without its own CMake package, which demands a CUDA compiler of everybody.
-set(RNNLAB_TORCH "${CMAKE_SOURCE_DIR}/.venv/torch" CACHE PATH "LibTorch 2.11: a folder with include/ and lib/")
+set(RNNLAB_TORCH "${CMAKE_SOURCE_DIR}/.venv/torch" CACHE PATH "LibTorch, 2.11 to 2.15: a folder with include/ and lib/")
 set(torch_version_header "${RNNLAB_TORCH}/include/torch/headeronly/version.h")
 if(NOT EXISTS "${torch_version_header}")
-  message(FATAL_ERROR "RNNLAB_TORCH=${RNNLAB_TORCH} is no LibTorch 2.11: ${torch_version_header} is missing; scripts/bootstrap installs one")
+  message(FATAL_ERROR "RNNLAB_TORCH=${RNNLAB_TORCH} is no LibTorch from 2.11 on: ${torch_version_header} is missing; scripts/bootstrap installs one")
 endif()
 file(STRINGS "${torch_version_header}" torch_version REGEX "define TORCH_VERSION_(MAJOR|MINOR) ")
-if(NOT torch_version MATCHES "MAJOR 2;.*MINOR 11")
-  message(FATAL_ERROR "RNNLAB_TORCH=${RNNLAB_TORCH} is another LibTorch than 2.11: ${torch_version}")
+if(NOT torch_version MATCHES "MAJOR 2;.*MINOR 1[1-5]$")
+  message(FATAL_ERROR "RNNLAB_TORCH=${RNNLAB_TORCH} is another LibTorch than 2.11 to 2.15: ${torch_version}")
 endif()
 get_filename_component(torch_real "${RNNLAB_TORCH}" REALPATH)
 

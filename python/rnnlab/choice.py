@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import threading
 import time
@@ -11,6 +12,9 @@ import time
 import torch
 from torch.autograd import forward_ad
 from torch.utils._python_dispatch import _disable_current_modes, _get_current_dispatch_mode
+
+from . import measured
+from .measured import Choice, Work
 
 # Not "cudnn", because torch.nn runs cuDNN too. In float32 without TF32, "persistent" computes small factors with fewer
 # digits than cuDNN does, so only a program that names it gets it, as in experiment files.
@@ -20,7 +24,7 @@ _TIMED_PASSES = 4
 _LONG_ENOUGH = 0.5  # seconds after which no further pass of a candidate is timed
 _16_BIT = (torch.bfloat16, torch.float16)
 
-_fastest: dict[tuple, str] = {}  # by the work of a pass; by the work without its size: what was measured last
+_last: dict[tuple, str] = {}  # by the kind of work: what was chosen last, for any size
 _measuring = threading.Lock()  # a measurement beside another would time both
 _result_types: dict[tuple, torch.dtype | None] = {}  # None: torch.nn cannot compute it
 
@@ -50,30 +54,33 @@ def fastest_for(kind: tuple, size: tuple[int, int], data: torch.Tensor, number_t
                 names: tuple[str, ...], unmeasured: str, time_pass) -> str:
     """Returns the fastest of the implementations `names` for work of this kind and size, which is measured once.
 
-    kind: what the work is, but for its size (steps, sequences). time_pass(implementation): computes a pass of it.
+    kind: the fields of Work before `device`. size: steps and sequences. time_pass(implementation): computes a pass of it.
     While torch.compile traces, the last answer for work of this kind is taken: a size may be unknown there, and nothing
     can be measured, as while a CUDA graph is captured or tensors are fake. Without an answer, `unmeasured` is taken. A
-    program that torch.export makes has it, too: if it is torch.nn's code, the program runs without rnnlab.
+    program that torch.export makes has it, too: if it is torch.nn's code, the program runs without rnnlab. Nothing is
+    measured where PyTorch is to be deterministic: the first of `names` is taken.
     """
     if is_exporting():
         return unmeasured
-    if len(names) == 1:
+    if len(names) == 1 or torch.are_deterministic_algorithms_enabled():
         return names[0]
     kind = (*kind, data.device, data.dtype, number_type, names)
     if is_compiling():
         return _last_answer(kind, unmeasured)
-    work = (*kind, *map(_rounded, size))
-    if work in _fastest or not _can_measure(data):
-        return _fastest.get(work, unmeasured)
+    work = Work(*kind, *map(_rounded, size))
+    known = measured.find(work)
+    if known or not _can_measure(data):
+        return known or unmeasured
     with _measuring:
-        if work not in _fastest:
-            _fastest[work] = _fastest[kind] = _measure(names, data, time_pass)
-    return _fastest[work]
+        if measured.find(work) is None:
+            measured.add(_measure(work, data, time_pass))
+    _last[kind] = measured.find(work)
+    return _last[kind]
 
 
 @torch.compiler.assume_constant_result  # what is compiled keeps its choice, though later calls measure other sizes
 def _last_answer(kind: tuple, unmeasured: str) -> str:
-    return _fastest.get(kind, unmeasured)
+    return _last.get(kind, unmeasured)
 
 
 def _can_measure(data: torch.Tensor) -> bool:
@@ -86,9 +93,11 @@ def _rounded(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
 
-def _measure(names, data, time_pass) -> str:
-    seconds = {name: _seconds_of_pass(name, data, time_pass) for name in names}
-    return min(seconds, key=seconds.get)
+def _measure(work: Work, data, time_pass) -> Choice:
+    seconds = {name: _seconds_of_pass(name, data, time_pass) for name in work.candidates}
+    choice = Choice(work, min(seconds, key=seconds.get), seconds)
+    logging.getLogger("rnnlab").info("auto: %s", choice)
+    return choice
 
 
 def _seconds_of_pass(name, data, time_pass) -> float:

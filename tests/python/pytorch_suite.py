@@ -185,7 +185,7 @@ def replace_layers(implementation):
     import torch
     from rnnlab import layers
 
-    layers.Recurrent.__init__.__kwdefaults__["implementation"] = implementation
+    layers.TwinOfTorch.__init__.__kwdefaults__["implementation"] = implementation
     for module in (torch.nn, torch.nn.modules, torch.nn.modules.rnn):
         for name in LAYERS:
             setattr(module, name, getattr(layers, name))

@@ -20,7 +20,6 @@ from torch.nn.functional import logsigmoid
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 import rnnlab
-from rnnlab import choice
 
 SIZES = {"input_size": 3, "hidden_size": 6}
 NUM_STEPS, BATCH_SIZE = 5, 3
@@ -373,9 +372,9 @@ class Habits(unittest.TestCase):
         layer = layer_of(REFERENCES["mixed"], implementation="auto")
         state = torch.get_rng_state()
         wanted = layer_of(REFERENCES["mixed"], implementation="naive")
-        with unittest.mock.patch.object(choice, "_fastest", {}):
-            torch.testing.assert_close(found_by(layer), found_by(wanted), rtol=1e-9, atol=1e-9)
-            self.assertEqual(len(choice._fastest), 2)  # of this size, and of any
+        rnnlab.forget_choices()
+        torch.testing.assert_close(found_by(layer), found_by(wanted), rtol=1e-9, atol=1e-9)
+        self.assertEqual([one.implementation for one in rnnlab.choices()], [layer.implementation_used])
         self.assertTrue(torch.equal(torch.get_rng_state(), state))
         self.assertIn(layer.implementation_used, layer.implementations())
         waiting = rnnlab.Cell("h = tanh(x.f + h.f(sigmoid(x.g + h.g(h * h))))", gates=["f", "g"], states=["h"])
@@ -386,9 +385,9 @@ class Habits(unittest.TestCase):
     def test_auto_while_torch_compile_traces(self):
         torch._dynamo.reset()
         layer = layer_of(REFERENCES["mixed"])
-        with unittest.mock.patch.object(choice, "_fastest", {}):
-            compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
-            torch.testing.assert_close(found_by(layer, compiled), found_by(layer))
+        rnnlab.forget_choices()
+        compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+        torch.testing.assert_close(found_by(layer, compiled), found_by(layer))
 
     def test_autocast(self):
         for name in ("mgu", "slstm", "mixed"):

@@ -12,7 +12,7 @@ except ImportError as error:
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 import rnnlab
-from rnnlab import choice, functional
+from rnnlab import functional
 
 NUM_STEPS, BATCH_SIZE = 6, 3
 SIZES = {"input_size": 3, "hidden_size": 4}
@@ -129,7 +129,7 @@ class States(unittest.TestCase):
             self.check(as_list(got[2]), as_list(wanted[2]))
 
     def test_auto_leaves_out_what_cannot(self):
-        choice._fastest.clear()
+        rnnlab.forget_choices()
         lstm = rnnlab.LSTM(**SIZES)
         lstm(x(), starts=STARTS)
         self.assertIn(lstm.implementation_used, ("blocked", "hoisted"))

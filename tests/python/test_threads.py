@@ -17,7 +17,6 @@ except ImportError as error:
     sys.exit(77)
 
 import rnnlab
-from rnnlab import choice
 
 NUM_THREADS = 8
 NUM_PASSES = 25
@@ -110,7 +109,7 @@ class OneLayer(unittest.TestCase):
         for kind in ("auto", "hoisted"):
             with self.subTest(kind):
                 layer = rnnlab.LSTM(5, 16, num_layers=2, implementation=kind)
-                choice._fastest.clear()
+                rnnlab.forget_choices()
                 self.assertEqual(count_wrong(layer, num_passes=2), (0, []))
 
     def test_weights_that_an_optimizer_changes(self):

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What "auto" chose: seen, saved and fixed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import threading
+from typing import NamedTuple
+
+import torch
+
+
+class Work(NamedTuple):
+    """Work that is measured once. Steps and sequences are rounded up to powers of two.
+
+    cell: a name of torch.nn ("LSTM"), or the text of a cell (Cell.spec). number_type: that of the products.
+    """
+
+    cell: str
+    input_size: int
+    hidden_size: int
+    num_layers: int
+    bidirectional: bool
+    bias: bool
+    training: bool
+    records_gradients: bool
+    is_packed: bool
+    features: tuple[str, ...]
+    device: torch.device
+    dtype: torch.dtype
+    number_type: torch.dtype
+    candidates: tuple[str, ...]
+    num_steps: int
+    num_sequences: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """What "auto" chose for work, and the seconds of a pass by each candidate; inf: it cannot compute the work."""
+
+    work: Work
+    implementation: str
+    seconds: dict[str, float]
+
+    def __str__(self) -> str:
+        times = ", ".join(f"{name} {1e3 * seconds:.3g} ms" for name, seconds in self.seconds.items())
+        work = self.work
+        what = f"{_name_of(work.cell)}, {work.num_layers} x {work.hidden_size} units, {work.num_steps} steps of {work.num_sequences}"
+        return f"{self.implementation} for {what} sequences, {_text(work.number_type)} on {work.device} ({times})"
+
+
+_known: dict[Work, Choice] = {}
+_lock = threading.Lock()
+
+
+def find(work: Work) -> str | None:
+    """Returns what was chosen for the work, or None."""
+    choice = _known.get(work)
+    return None if choice is None else choice.implementation
+
+
+def add(choice: Choice) -> None:
+    with _lock:
+        _known[choice.work] = choice
+
+
+def choices() -> list[Choice]:
+    """Returns every choice of "auto" in this process, oldest first."""
+    with _lock:
+        return list(_known.values())
+
+
+def fix_choice(choice: Choice, implementation: str) -> None:
+    """Lets "auto" take another implementation for this work. ValueError if it is none of the work's candidates."""
+    *others, last = choice.work.candidates
+    if implementation not in choice.work.candidates:
+        raise ValueError(f"implementation is {implementation!r}, but the candidates are {', '.join(others)} and {last}")
+    add(dataclasses.replace(choice, implementation=implementation))
+
+
+def forget_choices() -> None:
+    """Lets "auto" measure again, as after a measurement beside other programs."""
+    from . import choice
+
+    with _lock:
+        _known.clear()
+        choice._last.clear()
+
+
+def save_choices(path: str | os.PathLike) -> None:
+    """Writes every choice to a JSON file, for load_choices in another process on a machine of the same kind."""
+    found = [_to_json(choice) for choice in choices()]
+    temporary = pathlib.Path(f"{os.fspath(path)}.{os.getpid()}")
+    temporary.write_text(json.dumps({"machine": _machine(), "choices": found}, indent=1) + "\n")
+    temporary.replace(path)
+
+
+def load_choices(path: str | os.PathLike) -> int:
+    """Takes over the choices of a file, and returns their number.
+
+    ValueError if it is no such file, or if it is of another machine or another version of torch, whose times differ.
+    """
+    try:
+        content = json.loads(pathlib.Path(path).read_text())
+        machine, found = content["machine"], [_from_json(fields) for fields in content["choices"]]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{os.fspath(path)} has no choices that save_choices wrote: {error!r}") from None
+    if machine != _machine():
+        raise ValueError(f"{os.fspath(path)} has choices for {machine}, and this is {_machine()}; measure here instead")
+    for choice in found:
+        add(choice)
+    return len(found)
+
+
+def _machine() -> dict[str, str | int]:
+    """What decides about times, besides the work."""
+    machine = {"torch": torch.__version__, "threads": torch.get_num_threads(), "cpu": torch.backends.cpu.get_cpu_capability()}
+    for number in range(torch.cuda.device_count()):
+        machine[f"cuda:{number}"] = torch.cuda.get_device_name(number)
+    return machine
+
+
+def _name_of(cell: str) -> str:
+    fields = json.loads(cell)["cell"] if cell.startswith("{") else cell
+    return fields["name"] if isinstance(fields, dict) else fields
+
+
+def _text(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _to_json(choice: Choice) -> dict:
+    work = choice.work._asdict()
+    work |= {"device": str(choice.work.device), "dtype": _text(choice.work.dtype), "number_type": _text(choice.work.number_type)}
+    seconds = {name: value if value < float("inf") else None for name, value in choice.seconds.items()}
+    return {"work": work, "implementation": choice.implementation, "seconds": seconds}
+
+
+def _from_json(fields: dict) -> Choice:
+    work = fields["work"]
+    types = {name: getattr(torch, work[name]) for name in ("dtype", "number_type")}
+    lists = {name: tuple(work[name]) for name in ("features", "candidates")}
+    seconds = {name: float("inf") if value is None else value for name, value in fields["seconds"].items()}
+    return Choice(Work(**{**work, "device": torch.device(work["device"]), **types, **lists}), fields["implementation"], seconds)
