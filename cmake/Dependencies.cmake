@@ -30,9 +30,10 @@ if(NOT EXISTS "${torch_version_header}")
   message(FATAL_ERROR "RNNLAB_TORCH=${RNNLAB_TORCH} is no LibTorch from 2.11 on: ${torch_version_header} is missing; scripts/bootstrap installs one")
 endif()
 file(STRINGS "${torch_version_header}" torch_version REGEX "define TORCH_VERSION_(MAJOR|MINOR) ")
-if(NOT torch_version MATCHES "MAJOR 2;.*MINOR 1[1-5]$")
+if(NOT torch_version MATCHES "MAJOR 2;.*MINOR (1[1-5])$")
   message(FATAL_ERROR "RNNLAB_TORCH=${RNNLAB_TORCH} is another LibTorch than 2.11 to 2.15: ${torch_version}")
 endif()
+file(WRITE "${CMAKE_BINARY_DIR}/lib/torch_version" "2.${CMAKE_MATCH_1}\n")  # which the Python module asks of torch
 get_filename_component(torch_real "${RNNLAB_TORCH}" REALPATH)
 
 # The torch wheel carries a newer fmt, which would shadow the one that spdlog was built with in every unit that sees both.

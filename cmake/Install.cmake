@@ -14,6 +14,7 @@ set_target_properties(rnnlab ${rnnlab_libraries} PROPERTIES
 add_custom_target(wheel_files DEPENDS rnnlab ${rnnlab_libraries})
 install(TARGETS rnnlab RUNTIME DESTINATION bin COMPONENT wheel EXCLUDE_FROM_ALL)
 install(TARGETS ${rnnlab_libraries} LIBRARY DESTINATION lib COMPONENT wheel EXCLUDE_FROM_ALL)
+install(FILES "${CMAKE_BINARY_DIR}/lib/torch_version" DESTINATION lib COMPONENT wheel EXCLUDE_FROM_ALL)
 
 # ---- for programs and other projects ----
 set(exported base layers)

@@ -2,6 +2,38 @@
 """rnnlab in Python: recurrent layers for PyTorch as in torch.nn, computed by faster code, and the program's runs."""
 
 import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # what type checkers read in place of __getattr__
+    from . import functional as functional
+    from .accelerate_models import Acceleration as Acceleration
+    from .accelerate_models import accelerate as accelerate
+    from .accelerate_models import undo as undo
+    from .cells import Cell as Cell
+    from .layers import GRU as GRU
+    from .layers import LSTM as LSTM
+    from .layers import RNN as RNN
+    from .measured import Choice as Choice
+    from .measured import choices as choices
+    from .measured import fix_choice as fix_choice
+    from .measured import forget_choices as forget_choices
+    from .measured import load_choices as load_choices
+    from .measured import save_choices as save_choices
+    from .recurrent import MinGRU as MinGRU
+    from .recurrent import MinLSTM as MinLSTM
+    from .recurrent import PeepholeLSTM as PeepholeLSTM
+    from .recurrent import Recurrent as Recurrent
+    from .recurrent import SLSTM as SLSTM
+    from .runs import Comparison as Comparison
+    from .runs import ProgramError as ProgramError
+    from .runs import RunResult as RunResult
+    from .runs import TrainResult as TrainResult
+    from .runs import compare as compare
+    from .runs import copy_experiments as copy_experiments
+    from .runs import load_run as load_run
+    from .runs import train as train
+    from .verify_layers import Verification as Verification
+    from .verify_layers import verify as verify
 
 # Imported at their first use, so that the command `rnnlab` need not wait for torch.
 _PLACES = {
@@ -49,7 +81,9 @@ def __getattr__(name: str):
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise ImportError("torch is missing; install it: pip install 'torch==2.11.*'") from None
+        from ._command import how_to_get_torch
+
+        raise ImportError(f"torch is missing; install it: {how_to_get_torch()}") from None
 
 
 def _version() -> str:

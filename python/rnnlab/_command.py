@@ -10,10 +10,17 @@ import os
 import pathlib
 import sys
 
-REQUIRED_TORCH = "2.11"
 CANNOT_RUN = 4  # the program's exit code for a machine or an environment that does not suit it
-_ADVICE = f"pip install 'torch=={REQUIRED_TORCH}.*'"
 _PACKAGE = pathlib.Path(__file__).parent
+
+
+def required_torch() -> str:
+    """Returns the version of torch that rnnlab's libraries were built for, such as "2.11"."""
+    return (_PACKAGE / "lib" / "torch_version").read_text().strip()
+
+
+def how_to_get_torch() -> str:
+    return f"pip install 'torch=={required_torch()}.*'"
 
 
 def program() -> pathlib.Path:
@@ -45,15 +52,16 @@ def _nvidia_folders(site: pathlib.Path) -> list[str]:
 
 def check_version(torch_version: str) -> None:
     """ImportError if rnnlab was not built for this version of torch."""
-    if torch_version.split(".")[:2] != REQUIRED_TORCH.split("."):
-        raise ImportError(f"torch {torch_version} is installed, and rnnlab was built for torch {REQUIRED_TORCH}: {_ADVICE}")
+    if torch_version.split(".")[:2] != required_torch().split("."):
+        raise ImportError(f"torch {torch_version} is installed, and rnnlab was built for torch {required_torch()}: "
+                          f"{how_to_get_torch()}")
 
 
 @functools.cache
 def _folder_of_torch() -> pathlib.Path:
     spec = importlib.util.find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
-        raise ImportError(f"torch is missing; install it: {_ADVICE}")
+        raise ImportError(f"torch is missing; install it: {how_to_get_torch()}")
     check_version(importlib.metadata.version("torch"))
     return pathlib.Path(spec.submodule_search_locations[0])
 

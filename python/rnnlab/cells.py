@@ -63,7 +63,7 @@ class Cell:
     def _set(self, fields: str) -> None:
         values = {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(fields).items()}
         # Mistakes were reported with the lines and columns of the given text, so its indentation can go now.
-        values["equations"] = inspect.cleandoc(values["equations"]) + "\n"
+        values["equations"] = inspect.cleandoc(str(values["equations"])) + "\n"
         for key, value in values.items():
             object.__setattr__(self, key, value)
 

@@ -72,10 +72,13 @@ def fastest_for(kind: tuple, size: tuple[int, int], data: torch.Tensor, number_t
     if known or not _can_measure(data):
         return known or unmeasured
     with _measuring:
-        if measured.find(work) is None:
-            measured.add(_measure(work, data, time_pass))
-    _last[kind] = measured.find(work)
-    return _last[kind]
+        chosen = measured.find(work)
+        if chosen is None:
+            choice = _measure(work, data, time_pass)
+            measured.add(choice)
+            chosen = choice.implementation
+    _last[kind] = chosen
+    return chosen
 
 
 @torch.compiler.assume_constant_result  # what is compiled keeps its choice, though later calls measure other sizes
@@ -95,7 +98,7 @@ def _rounded(count: int) -> int:
 
 def _measure(work: Work, data, time_pass) -> Choice:
     seconds = {name: _seconds_of_pass(name, data, time_pass) for name in work.candidates}
-    choice = Choice(work, min(seconds, key=seconds.get), seconds)
+    choice = Choice(work, min(seconds, key=lambda name: seconds[name]), seconds)
     logging.getLogger("rnnlab").info("auto: %s", choice)
     return choice
 
@@ -120,7 +123,7 @@ def _seconds_of_pass(name, data, time_pass) -> float:
 
 @torch.compiler.assume_constant_result  # torch.compile cannot trace the flag; what is compiled keeps its value
 def _torch_runs_tf32() -> bool:
-    return torch.backends.cudnn.rnn.fp32_precision == "tf32"
+    return torch.backends.cudnn.rnn.fp32_precision == "tf32"  # type: ignore[attr-defined]
 
 
 def candidates_for(device, number_type, features: tuple[str, ...]) -> tuple[str, ...]:

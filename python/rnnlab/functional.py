@@ -32,7 +32,8 @@ def recurrent(cell: Cell | str | os.PathLike, input: torch.Tensor | PackedSequen
     given = dict(weights) if isinstance(weights, Mapping) else _named(weights, smallest)
     if "weight_ih_l0" not in given:
         raise ValueError("weight_ih_l0 is missing from the weights")
-    num_units = given["weight_ih_l0"].size(0) * smallest.hidden_size // smallest.weight_ih_l0.size(0)
+    rows_of_smallest = smallest.get_parameter("weight_ih_l0").size(0)
+    num_units = given["weight_ih_l0"].size(0) * smallest.hidden_size // rows_of_smallest
     data = input.data if isinstance(input, PackedSequence) else input
     has_biases = any(name.startswith("bias_") for name in given)
     layer = _with_weights(_layer(cell, data.size(-1), num_units, bias=has_biases, **options), given)

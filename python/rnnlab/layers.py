@@ -4,12 +4,18 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
 import torch
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from . import choice, operators
 from .sequences import Extras, Packed, Whole, features_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Device = torch.device | str | int | None
 
 
 class TwinOfTorch(torch.nn.RNNBase):
@@ -59,7 +65,8 @@ class TwinOfTorch(torch.nn.RNNBase):
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, implementation={self.implementation}"
 
-    def forward(self, input, hx=None, *, starts=None, all_states: bool = False):
+    def forward(self, input: torch.Tensor | PackedSequence, hx: torch.Tensor | Sequence[torch.Tensor] | None = None, *,
+                starts: torch.Tensor | None = None, all_states: bool = False):
         """Returns what torch.nn's layer returns; with all_states, also the states after each step.
 
         input and hx: those of torch.nn's layer.
@@ -139,10 +146,9 @@ class TwinOfTorch(torch.nn.RNNBase):
         states = self._zero_states(steps)
         lengths = torch.full((batch_size,), num_steps) if is_packed else None
         if implementation == "torch":
-            packed = pack_padded_sequence(steps, lengths) if is_packed else None
-            output = choice.call_torch(self.mode, packed.data if is_packed else steps, states, given, self.bias,
-                                       self.num_layers, 0.0, self.training, self.bidirectional,
-                                       packed.batch_sizes if is_packed else None)[0]
+            data, *batch_sizes = pack_padded_sequence(steps, lengths)[:2] if lengths is not None else [steps]
+            output = choice.call_torch(self.mode, data, states, given, self.bias, self.num_layers, 0.0, self.training,
+                                       self.bidirectional, *batch_sizes)[0]
         else:
             marks = torch.zeros(size, dtype=torch.bool, device=data.device) if "starts" in features else None
             extras = Extras(marks, "all_states" in features)
@@ -240,18 +246,65 @@ def _run_outside_of_graph(layer, input, hx):
 
 
 class LSTM(TwinOfTorch):
-    """torch.nn.LSTM, computed by `implementation` (TwinOfTorch)."""
+    """torch.nn.LSTM (Hochreiter and Schmidhuber 1997, with forget gates), computed by `implementation`.
+
+        i, f, o = sigmoid(W x + b + R h + b')     one set of W, R and biases for each gate
+        g = tanh(W x + b + R h + b')
+        c = f * c + i * g
+        h = o * tanh(c)
+
+    input: (T, B, input_size), or (B, T, input_size) if batch_first, or (T, input_size), or a PackedSequence.
+    hx: the pair (h_0, c_0), each (num_layers * directions, B, hidden_size); None: zeros.
+    Returns the output, as the input with directions * hidden_size numbers, and the pair (h_n, c_n).
+    Parameters, their order and their first values are those of torch.nn.LSTM.
+    """
 
     _torch_class = torch.nn.LSTM
 
+    if TYPE_CHECKING:
+
+        def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+                     batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
+                     device: Device = None, dtype: torch.dtype | None = None, *, implementation: str = "auto") -> None: ...
+
 
 class GRU(TwinOfTorch):
-    """torch.nn.GRU, computed by `implementation` (TwinOfTorch)."""
+    """torch.nn.GRU (Cho et al. 2014, with the reset gate after the product), computed by `implementation`.
+
+        r, z = sigmoid(W x + b + R h + b')        one set of W, R and biases for each gate
+        n = tanh(W x + b + r * (R h + b'))
+        h = (1 - z) * n + z * h
+
+    input: (T, B, input_size), or (B, T, input_size) if batch_first, or (T, input_size), or a PackedSequence.
+    hx: h_0, (num_layers * directions, B, hidden_size); None: zeros.
+    Returns the output, as the input with directions * hidden_size numbers, and h_n.
+    Parameters, their order and their first values are those of torch.nn.GRU.
+    """
 
     _torch_class = torch.nn.GRU
 
+    if TYPE_CHECKING:
+
+        def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+                     batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+                     device: Device = None, dtype: torch.dtype | None = None, *, implementation: str = "auto") -> None: ...
+
 
 class RNN(TwinOfTorch):
-    """torch.nn.RNN, computed by `implementation` (TwinOfTorch)."""
+    """torch.nn.RNN (Elman 1990), computed by `implementation`.
+
+        h = tanh(W x + b + R h + b')              or relu in place of tanh: nonlinearity
+
+    input: (T, B, input_size), or (B, T, input_size) if batch_first, or (T, input_size), or a PackedSequence.
+    hx: h_0, (num_layers * directions, B, hidden_size); None: zeros.
+    Returns the output, as the input with directions * hidden_size numbers, and h_n.
+    Parameters, their order and their first values are those of torch.nn.RNN.
+    """
 
     _torch_class = torch.nn.RNN
+
+    if TYPE_CHECKING:
+
+        def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
+                     bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+                     device: Device = None, dtype: torch.dtype | None = None, *, implementation: str = "auto") -> None: ...

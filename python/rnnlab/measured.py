@@ -115,9 +115,9 @@ def load_choices(path: str | os.PathLike) -> int:
     return len(found)
 
 
-def _machine() -> dict[str, str | int]:
+def _machine() -> dict[str, object]:
     """What decides about times, besides the work."""
-    machine = {"torch": torch.__version__, "threads": torch.get_num_threads(), "cpu": torch.backends.cpu.get_cpu_capability()}
+    machine: dict[str, object] = {"torch": torch.__version__, "threads": torch.get_num_threads(), "cpu": torch.backends.cpu.get_cpu_capability()}
     for number in range(torch.cuda.device_count()):
         machine[f"cuda:{number}"] = torch.cuda.get_device_name(number)
     return machine

@@ -7,6 +7,7 @@ import functools
 import json
 import math
 import os
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn.utils.rnn import PackedSequence
@@ -14,6 +15,11 @@ from torch.nn.utils.rnn import PackedSequence
 from . import choice, operators
 from .cells import Cell, cell_of
 from .sequences import Extras, Packed, Whole, features_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Device = torch.device | str | int | None
 
 _IMPLEMENTATIONS = ("auto", *operators.LAYERS)
 
@@ -37,7 +43,8 @@ class Recurrent(torch.nn.Module):
 
     def __init__(self, cell: Cell | str | os.PathLike, input_size: int, hidden_size: int, num_layers: int = 1,
                  bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
-                 implementation: str = "auto", device=None, dtype=None, *, reset_gate: str | None = None,
+                 implementation: str = "auto", device: Device = None, dtype: torch.dtype | None = None, *,
+                 reset_gate: str | None = None,
                  activation: str | None = None, candidate: str | None = None, heads: int | None = None,
                  recompute: int | None = None):
         super().__init__()
@@ -53,7 +60,7 @@ class Recurrent(torch.nn.Module):
         self.recompute = recompute
         self.implementation = implementation
         self.implementation_used: str | None = None
-        options = {"reset_gate": reset_gate, "activation": activation, "candidate": candidate, "heads": heads}
+        options: dict[str, Any] = {"reset_gate": reset_gate, "activation": activation, "candidate": candidate, "heads": heads}
         self.options = {key: value for key, value in options.items() if value is not None}
         self._spec = self.cell.spec(**self.options)
         if implementation != "auto":
@@ -96,7 +103,9 @@ class Recurrent(torch.nn.Module):
         parts += [f"recompute={self.recompute}"] if self.recompute is not None else []
         return ", ".join([*parts, f"implementation={self.implementation}"])
 
-    def forward(self, input, initial_states=None, *, starts=None, all_states: bool = False):
+    def forward(self, input: torch.Tensor | PackedSequence,
+                initial_states: torch.Tensor | Sequence[torch.Tensor] | None = None, *,
+                starts: torch.Tensor | None = None, all_states: bool = False):
         """Returns the output and a tuple of the final states; with all_states, also a tuple of the states of all steps.
 
         input: (T, B, input_size), (B, T, input_size) if batch_first, (T, input_size) of one sequence, or a
@@ -224,8 +233,11 @@ class Recurrent(torch.nn.Module):
         by_name = dict(zip((name for name in self._names if not name.startswith("bias_")), given))
         weights = []
         for name in self._names:
-            matrix = by_name.get(name.replace("bias_", "weight_"))
-            weights.append(by_name[name] if name in by_name else matrix.new_zeros(matrix.size(0)))
+            if name not in by_name:
+                matrix = by_name[name.replace("bias_", "weight_")]
+                weights.append(matrix.new_zeros(matrix.size(0)))
+            else:
+                weights.append(by_name[name])
         return weights
 
 
@@ -276,29 +288,58 @@ class _OfName(Recurrent):
 
     _cell: str
 
-    def __init__(self, input_size: int, hidden_size: int, *arguments, **options):
-        super().__init__(self._cell, input_size, hidden_size, *arguments, **options)
+    if TYPE_CHECKING:
+
+        def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+                     batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+                     implementation: str = "auto", device: Device = None, dtype: torch.dtype | None = None, *,
+                     activation: str | None = None, candidate: str | None = None, heads: int | None = None,
+                     recompute: int | None = None) -> None: ...
+
+    else:
+
+        def __init__(self, input_size, hidden_size, *arguments, **options):
+            super().__init__(self._cell, input_size, hidden_size, *arguments, **options)
 
 
 class MinGRU(_OfName):
-    """minGRU (Feng et al. 2024, arXiv 2410.01201); candidate="positive" or "linear"."""
+    """minGRU (Feng et al. 2024, arXiv 2410.01201): no gate reads the state, so that all steps can be computed at once.
+
+        z = sigmoid(W x + b)
+        n = g(W x + b)                            g(a) = a + 0.5 for a >= 0, else sigmoid(a); candidate="linear": g(a) = a
+        h = (1 - z) * h + z * n
+    """
 
     _cell = "min_gru"
 
 
 class MinLSTM(_OfName):
-    """minLSTM (Feng et al. 2024, arXiv 2410.01201); candidate="positive" or "linear"."""
+    """minLSTM (Feng et al. 2024, arXiv 2410.01201): no gate reads the state, so that all steps can be computed at once.
+
+        f, i = sigmoid(W x + b), divided by their sum
+        n = g(W x + b)                            g(a) = a + 0.5 for a >= 0, else sigmoid(a); candidate="linear": g(a) = a
+        h = f * h + i * n
+    """
 
     _cell = "min_lstm"
 
 
 class PeepholeLSTM(_OfName):
-    """LSTM whose gates see the cell state (Gers, Schraudolph and Schmidhuber 2002)."""
+    """LSTM whose gates see the cell state (Gers, Schraudolph and Schmidhuber 2002).
+
+        i, f = sigmoid(W x + b + R h + b' + p * c)        p: one learned number for each unit and gate, peephole_l0
+        c = f * c + i * tanh(W x + b + R h + b')
+        o = sigmoid(W x + b + R h + b' + p * c)           of the new c
+        h = o * tanh(c)
+    """
 
     _cell = "lstm_peephole"
 
 
 class SLSTM(_OfName):
-    """sLSTM of xLSTM (Beck et al. 2024, arXiv 2405.04517); heads=... divides its recurrent products."""
+    """sLSTM of xLSTM (Beck et al. 2024, arXiv 2405.04517), with exponential gates and four states, h, c, n and m.
+
+    heads=k divides the recurrent products into k blocks. `Cell.named("slstm")` shows the equations.
+    """
 
     _cell = "slstm"

@@ -155,7 +155,7 @@ def _run(*arguments: str, shows_log: bool = False) -> str:
         with subprocess.Popen(command, env=_command.environment(), stdout=output, stderr=subprocess.PIPE, text=True,
                               encoding="utf-8", errors="replace") as process:
             try:
-                for line in process.stderr:
+                for line in process.stderr or ():
                     lines.append(line)
                     if shows_log:
                         print(line, end="", file=sys.stderr)
@@ -195,7 +195,7 @@ def _read_epochs(path: pathlib.Path) -> list[dict]:
 
 def _pandas():
     try:
-        import pandas
+        import pandas  # type: ignore[import-untyped]
     except ImportError:
         raise ImportError("pandas is missing; install it: pip install pandas") from None
     return pandas

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import torch
 
@@ -71,7 +72,7 @@ def _usual_tolerance(weight) -> float:
 
 def _reference_of(layer) -> Recurrent:
     """Returns a layer of the same sizes whose cell runs step by step. Its own weights are not used."""
-    sizes = {name: getattr(layer, name) for name in ("num_layers", "bias", "batch_first", "bidirectional")}
+    sizes: dict[str, Any] = {name: getattr(layer, name) for name in ("num_layers", "bias", "batch_first", "bidirectional")}
     if isinstance(layer, Recurrent):
         return Recurrent(layer.cell, layer.input_size, layer.hidden_size, implementation="naive", device="meta",
                          **sizes, **layer.options)

@@ -236,10 +236,10 @@ class Modules(unittest.TestCase):
         on_gpu = torch.device("cuda")
         self.addCleanup(setattr, torch.backends.cudnn, "allow_tf32", torch.backends.cudnn.allow_tf32)
         torch.backends.cudnn.allow_tf32 = False
-        self.assertEqual(choice.candidates_for(on_gpu, torch.float32), ("torch",))
-        self.assertEqual(choice.candidates_for(on_gpu, torch.bfloat16), ("torch", "persistent"))
+        self.assertEqual(choice.candidates_for(on_gpu, torch.float32, ()), ("torch",))
+        self.assertEqual(choice.candidates_for(on_gpu, torch.bfloat16, ()), ("torch", "persistent"))
         torch.backends.cudnn.allow_tf32 = True
-        self.assertEqual(choice.candidates_for(on_gpu, torch.float32), ("torch", "persistent"))
+        self.assertEqual(choice.candidates_for(on_gpu, torch.float32, ()), ("torch", "persistent"))
 
     def test_says_what_ran(self):
         layer = rnnlab.LSTM(3, 4, implementation="hoisted")
