@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # what type checkers read in place of __getattr__
     from .runs import TrainResult as TrainResult
     from .runs import compare as compare
     from .runs import copy_experiments as copy_experiments
+    from .runs import fit as fit
     from .runs import load_run as load_run
     from .runs import train as train
     from .verify_layers import Verification as Verification
@@ -57,6 +58,7 @@ _PLACES = {
     "choices": "measured",
     "compare": "runs",
     "copy_experiments": "runs",
+    "fit": "runs",
     "fix_choice": "measured",
     "forget_choices": "measured",
     "load_choices": "measured",

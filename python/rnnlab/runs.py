@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""train, load_run and compare: the program's own verbs and files, as Python values.
+"""train, fit, load_run and compare: the program's own verbs and files, as Python values.
 
 The program trains in a process of its own. Everything here is read from its JSON output and from run folders.
 """
@@ -7,6 +7,7 @@ The program trains in a process of its own. Everything here is read from its JSO
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import pathlib
 import shutil
@@ -15,6 +16,7 @@ import sys
 import tempfile
 
 from . import _command
+from .arrays import Array, array_of, write_archive
 
 SCHEMA_VERSION = 3  # of run folders and of the program's JSON
 _SIGNAL_BASE = 128
@@ -53,6 +55,33 @@ class RunResult:
     def frame(self):
         """Returns the epochs as a pandas DataFrame, indexed by the epoch. ImportError if pandas is missing."""
         return _pandas().DataFrame(self.epochs).set_index("epoch")
+
+    def predict(self, x, lengths=None, **keys) -> dict[str, list]:
+        """Predicts new data by `rnnlab predict`, and returns the columns of its table by name.
+
+        x: inputs as in training, an array or tensor (N, T) or (N, T, F), or a frame with the columns of the inputs.
+        lengths: (N), how many of the T steps count. keys: such as device="cpu". Numbers are in the targets' own units;
+        of classes there are `prediction` and `probability_NAME` of each. A cell is None where the table has none.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            table = pathlib.Path(folder) / "predictions.jsonl"
+            data = _settings_of_new_data(pathlib.Path(folder), x, None, lengths)
+            _run("predict", str(self.folder), *data, *_settings(keys), "--out", str(table))
+            rows = [_as_table(row, has_class_names=_is_frame(x)) for row in _read_lines(table)]
+        return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
+
+    def evaluate(self, x, y=None, lengths=None, **keys) -> dict:
+        """Computes loss and metrics on other data by `rnnlab evaluate`, and returns its JSON output.
+
+        x, lengths, keys: as in predict; a frame also has the target's columns. y: targets of an array x, as in training.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            data = _settings_of_new_data(pathlib.Path(folder), x, y, lengths)
+            return json.loads(_run("evaluate", str(self.folder), *data, *_settings(keys), "--json"))
+
+    def save(self, folder) -> RunResult:
+        """Copies the run to a new folder, from which load_run reads it again. FileExistsError if it exists."""
+        return load_run(shutil.copytree(self.folder, folder))
 
     def __str__(self) -> str:
         state = "complete" if self.is_complete else "not complete"
@@ -104,11 +133,42 @@ def train(experiment, overrides: dict | None = None, *, out="runs", quiet: bool 
     ProgramError if the program fails; the run folders of what was trained until then stay. ImportError if the program or
     its torch is not installed as pip installs it.
     """
-    settings = [f"{key}={_yaml_value(value)}" for key, value in {**(overrides or {}), **keys}.items()]
+    settings = _settings({**(overrides or {}), **keys})
     options = ["--json", "--out", str(out), *(["--quiet"] if quiet else [])]
     result = json.loads(_run("train", str(experiment), *settings, *options, shows_log=not quiet))
     runs = [load_run(folder) for group in result["groups"] for folder in group["folders"]]
     return TrainResult(runs, result["groups"])
+
+
+def fit(x, y=None, *, valid: tuple | None = None, lengths=None, target: str | list[str] | None = None, name: str = "fit",
+        overrides: dict | None = None, out="runs", quiet: bool = False, **keys) -> RunResult:
+    """Trains on data in memory by `rnnlab train`, and returns the run.
+
+    x: inputs (N, T) or (N, T, F), an array of NumPy, a tensor, or nested lists; or a frame of pandas, polars or Arrow.
+    y: targets of arrays: integers (N) are classes, floats (N) or (N, K) are numbers; (N, T) has one for each step.
+    lengths: (N), how many of the T steps count. valid: (x, y) or (x, y, lengths) to validate on; None: a part of x.
+    target: the columns of a frame to predict. overrides, keys: as in train(); {"data.window": 24} forecasts a series.
+
+    The program proposes the other keys, as `rnnlab data inspect` does. The data are written once to the folder .data in
+    `out`, under the name of their content, where the run finds them again.
+    """
+    if "repeats" in keys or "sweep" in (overrides or {}):
+        raise TypeError("fit trains one run; use train() with an experiment file for repeats and sweeps")
+    folder = pathlib.Path(out).resolve() / ".data"
+    if _is_frame(x):
+        if target is None or y is not None or valid is not None or lengths is not None:
+            raise TypeError("fit: a frame takes target=..., the names of columns, and no y, valid and lengths")
+        file = _write_frame(x, folder)
+        overrides = {"data.target": [target] if isinstance(target, str) else list(target), **(overrides or {})}
+    else:
+        if y is None or target is not None:
+            raise TypeError("fit: arrays take y, the targets, and no target=...")
+        parts = {"train": (x, y, lengths), **({"valid": valid} if valid else {})}
+        file = write_archive({key: array for part, data in parts.items() for key, array in _named(part, *data).items()}, folder)
+    with tempfile.TemporaryDirectory() as temporary:
+        experiment = pathlib.Path(temporary) / f"{name}.yaml"
+        experiment.write_text(_run("data", "inspect", str(file), "--yaml"), encoding="utf-8")
+        return train(experiment, {"name": name, **(overrides or {})}, out=out, quiet=quiet, **keys).run
 
 
 def load_run(folder) -> RunResult:
@@ -141,6 +201,56 @@ def copy_experiments(folder="experiments") -> pathlib.Path:
     if pathlib.Path(folder).exists():
         raise FileExistsError(f"{folder} exists already; give copy_experiments the name of a new folder")
     return pathlib.Path(shutil.copytree(pathlib.Path(__file__).parent / "experiments", folder))
+
+
+def _named(part: str, inputs, targets=None, lengths=None) -> dict[str, Array]:
+    """Returns arrays under the names by which `data inspect` knows them."""
+    given = {f"{part}_inputs": inputs, f"{part}_targets": targets, f"{part}_lengths": lengths}
+    return {name: array_of(values, name) for name, values in given.items() if values is not None}
+
+
+def _is_frame(x) -> bool:
+    return hasattr(x, "columns") or hasattr(x, "column_names")
+
+
+def _write_frame(frame, folder: pathlib.Path) -> pathlib.Path:
+    """Writes a CSV file under the name of its content. An index with a name, or of times, becomes a column."""
+    if hasattr(frame, "to_pandas"):  # of polars and Arrow
+        frame = frame.to_pandas()
+    has_index = frame.index.name is not None or frame.index.dtype.kind == "M"
+    text = frame.to_csv(index=has_index, index_label=frame.index.name or "time").encode()
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{hashlib.sha256(text).hexdigest()[:16]}.csv"
+    file.write_bytes(text)
+    return file
+
+
+def _settings_of_new_data(folder: pathlib.Path, x, y, lengths) -> list[str]:
+    if _is_frame(x):
+        if y is not None or lengths is not None:
+            raise TypeError("a frame has the targets in its columns, and takes no y and no lengths")
+        return [f"data.path={_write_frame(x, folder)}"]
+    arrays = _named("test", x, y, lengths)
+    file = write_archive(arrays, folder)
+    keys = ("test_inputs", "test_targets", "test_lengths")
+    return [*(f"data.{key}=" + (f"{file}:{key}" if key in arrays else "''") for key in keys), "--part", "test"]
+
+
+def _settings(values: dict) -> list[str]:
+    return [f"{key}={_yaml_value(value)}" for key, value in values.items()]
+
+
+def _read_lines(path: pathlib.Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _as_table(row: dict, has_class_names: bool) -> dict:
+    """Returns a row of predict's JSON with a column for each class. The classes of arrays are numbers."""
+    row = dict(row)
+    probabilities = row.pop("probabilities", None) or {}
+    if not has_class_names and isinstance(row["prediction"], str):
+        row["prediction"] = int(row["prediction"])
+    return row | {f"probability_{name}": probability for name, probability in probabilities.items()}
 
 
 def _yaml_value(value) -> str:
