@@ -144,24 +144,29 @@ def autocast_type(device: torch.device) -> torch.dtype | None:
     return torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
 
 
-def types_of_pass(mode: str, data, weight, state, is_packed: bool) -> tuple[torch.dtype | None, torch.dtype]:
+def types_of_pass(mode: str, data, weight, state, lengths) -> tuple[torch.dtype | None, torch.dtype]:
     """Returns the type in which products are computed, None without autocast, and the type of the results.
 
-    Under autocast the results have the type that torch.nn gives them, which follows no simple rule: for a GRU on a CPU
-    it is float32, and cuDNN's layers give float16 even if bfloat16 was asked for. Products are computed in that type
-    if it has 16 bits, so that the results also have torch.nn's digits.
+    lengths: of packed sequences, or None. Under autocast the results have the type that torch.nn gives them, which
+    follows no simple rule: for a GRU on a CPU it is float32, cuDNN's layers give float16 even if bfloat16 was asked for,
+    and torch 2.15 treats packed sequences of one length as whole ones. Products are computed in that type if it has 16
+    bits, so that the results also have torch.nn's digits.
     """
     asked = autocast_type(data.device)
     if asked is None:
         return None, data.dtype
-    found = _result_type_of_torch(mode, data.device.type, asked, data.dtype, weight.dtype, state.dtype, is_packed)
+    batch_sizes = () if lengths is None else (1, 1) if bool((lengths == lengths[0]).all()) else (2, 1)
+    found = _result_type_of_torch(mode, data.device.type, asked, data.dtype, weight.dtype, state.dtype, batch_sizes)
     return (found if found in _16_BIT else asked), found or asked
 
 
 @torch.compiler.assume_constant_result  # torch.compile cannot trace a dictionary that changes
-def _result_type_of_torch(mode, device, asked, data_type, weight_type, state_type, is_packed):
-    """Returns the type of torch.nn's results under autocast; None if it raises. Asked once, of a tiny layer."""
-    key = (mode, device, asked, data_type, weight_type, state_type, is_packed)
+def _result_type_of_torch(mode, device, asked, data_type, weight_type, state_type, batch_sizes):
+    """Returns the type of torch.nn's results under autocast; None if it raises. Asked once, of a tiny layer.
+
+    batch_sizes: of the packed sequences that it computes; () if they are whole.
+    """
+    key = (mode, device, asked, data_type, weight_type, state_type, batch_sizes)
     if key not in _result_types:
         if device == "cuda" and torch.cuda.is_current_stream_capturing():
             return None
@@ -170,12 +175,13 @@ def _result_type_of_torch(mode, device, asked, data_type, weight_type, state_typ
     return _result_types.setdefault(key, None)
 
 
-def _type_of_tiny_pass(mode, device, asked, data_type, weight_type, state_type, is_packed) -> torch.dtype:
+def _type_of_tiny_pass(mode, device, asked, data_type, weight_type, state_type, batch_sizes) -> torch.dtype:
     weights = [torch.zeros(size, device=device, dtype=weight_type) for size in _tiny_shapes(mode)]
-    data = torch.zeros(2, 1, device=device, dtype=data_type) if is_packed else torch.zeros(2, 1, 1, device=device, dtype=data_type)
-    state = torch.zeros(1, 1, 1, device=device, dtype=state_type)
+    shape, num_sequences = ((sum(batch_sizes), 1), batch_sizes[0]) if batch_sizes else ((2, 1, 1), 1)
+    data = torch.zeros(shape, device=device, dtype=data_type)
+    state = torch.zeros(1, num_sequences, 1, device=device, dtype=state_type)
     with torch.no_grad(), torch.autocast(device, dtype=asked, cache_enabled=False):
-        sizes = torch.ones(2, dtype=torch.int64) if is_packed else None
+        sizes = torch.tensor(batch_sizes) if batch_sizes else None
         return call_torch(mode, data, (state, state), weights, True, 1, 0.0, False, False, batch_sizes=sizes)[0].dtype
 
 

@@ -121,7 +121,7 @@ class TwinOfTorch(torch.nn.RNNBase):
 
     def _fastest_for(self, input, data, features: tuple[str, ...]) -> str:
         is_packed = isinstance(input, PackedSequence)
-        number_type = choice.types_of_pass(self.mode, data, self._weight(0), data, is_packed)[0] or data.dtype
+        number_type = choice.types_of_pass(self.mode, data, self._weight(0), data, _lengths_of(input))[0] or data.dtype
         kind = (self.mode, self.input_size, self.hidden_size, self.num_layers, self.bidirectional, self.bias,
                 self.training, torch.is_grad_enabled(), is_packed, features)
         size = self._size_of(input) if not choice.is_compiling() else (0, 0)
@@ -215,7 +215,7 @@ class TwinOfTorch(torch.nn.RNNBase):
         return self._torch_class.permute_hidden(self, hx, permutation)
 
     def _compute(self, implementation, steps, states, lengths, extras, weights, dropout):
-        number_type, result_type = choice.types_of_pass(self.mode, steps, weights[0], states[0], lengths is not None)
+        number_type, result_type = choice.types_of_pass(self.mode, steps, weights[0], states[0], lengths)
         work = operators.Work(self.mode.lower(), implementation, self.num_layers, self.bidirectional, dropout, self.training,
                               number_type, result_type, result_type)
         return operators.compute(work, steps, states, weights, lengths, extras)
@@ -238,6 +238,11 @@ class TwinOfTorch(torch.nn.RNNBase):
             zeros = matrix.new_zeros(matrix.size(0))
             weights += [matrix, recurrent, zeros, zeros]
         return weights
+
+
+def _lengths_of(input):
+    """Returns numbers that are equal if the lengths of the packed sequences are; None if they are not packed."""
+    return input.batch_sizes if isinstance(input, PackedSequence) else None
 
 
 @torch.compiler.disable  # torch.compile skips torch.nn's layers too; it cannot trace oneDNN's operator

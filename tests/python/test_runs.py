@@ -121,7 +121,8 @@ class OtherTorch(unittest.TestCase):
     def test_is_refused_with_the_version_that_is_needed(self):
         from rnnlab import _command, operators
 
-        wanted = "torch 2.10.1 is installed, and rnnlab was built for torch 2.11: pip install 'torch==2.11..'"
+        needed = _command.required_torch()
+        wanted = f"torch 2.10.1 is installed, and rnnlab was built for torch {needed}: pip install 'torch=={needed}..'"
         with mock.patch("torch.__version__", "2.10.1"), self.assertRaisesRegex(ImportError, wanted):
             operators._load()
         _command._folder_of_torch.cache_clear()

@@ -35,9 +35,18 @@
 namespace rnnlab {
 namespace {
 
-// The declarations in gloo_headers/ replace gloo's own headers; they match this version of LibTorch.
-static_assert(TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 11);
-static_assert(sizeof(c10d::ProcessGroupGloo) == 488 && sizeof(c10d::ProcessGroupGloo::Options) == 176);
+// The declarations in gloo_headers/ replace gloo's own headers. They match these versions of LibTorch, whose own code
+// allocates objects of these sizes.
+struct LibTorchSizes {
+  int minor;
+  size_t group, options;
+};
+constexpr auto kSizes =
+    std::to_array<LibTorchSizes>({{11, 488, 176}, {12, 488, 176}, {13, 488, 184}, {14, 544, 184}, {15, 544, 184}});
+constexpr auto kOwnSizes = std::ranges::find(kSizes, TORCH_VERSION_MINOR, &LibTorchSizes::minor);
+static_assert(TORCH_VERSION_MAJOR == 2 && kOwnSizes != kSizes.end());
+static_assert(sizeof(c10d::ProcessGroupGloo) == kOwnSizes->group);
+static_assert(sizeof(c10d::ProcessGroupGloo::Options) == kOwnSizes->options);
 
 using GroupPointer = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
 
