@@ -98,6 +98,7 @@ def _restore(module) -> None:
     if _class_of(module) not in _TWINS.values():
         return
     del module.implementation, module.implementation_used
+    module.__dict__.pop("_last", None)
     _replace_class(module, module._torch_class)
 
 

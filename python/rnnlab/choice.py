@@ -20,8 +20,9 @@ from .measured import Choice, Work
 # digits than cuDNN does, so only a program that names it gets it, as in experiment files.
 _CANDIDATES = {"cuda": ("torch", "persistent"), "cuda float32": ("torch",), "cpu": ("torch", "blocked", "hoisted")}
 _WARMUP_PASSES = 2
-_TIMED_PASSES = 4
-_LONG_ENOUGH = 0.5  # seconds after which no further pass of a candidate is timed
+_LEAST_ROUNDS, _MOST_ROUNDS = 4, 40
+_LONG_ENOUGH = 0.03  # seconds after which the least number of rounds is enough
+_TOO_LONG = 1.0  # seconds after which no further round is timed
 _16_BIT = (torch.bfloat16, torch.float16)
 
 _last: dict[tuple, str] = {}  # by the kind of work: what was chosen last, for any size
@@ -48,6 +49,16 @@ def needs_torch() -> bool:
         return False
     is_transformed = torch._C._functorch.peek_interpreter_stack() is not None
     return is_transformed or forward_ad._current_level >= 0 or torch.jit.is_tracing()
+
+
+_plain_keys = torch._C._dispatch_tls_local_include_set().raw_repr()
+
+
+def is_plain_call(data: torch.Tensor) -> bool:
+    """Whether nothing changes how PyTorch computes: no mode, transform or trace, no capture, nothing deterministic."""
+    return (forward_ad._current_level < 0 and torch._C._dispatch_tls_local_include_set().raw_repr() == _plain_keys
+            and not torch.are_deterministic_algorithms_enabled()
+            and not (data.is_cuda and torch.cuda.is_current_stream_capturing()))
 
 
 def fastest_for(kind: tuple, size: tuple[int, int], data: torch.Tensor, number_type: torch.dtype,
@@ -97,28 +108,37 @@ def _rounded(count: int) -> int:
 
 
 def _measure(work: Work, data, time_pass) -> Choice:
-    seconds = {name: _seconds_of_pass(name, data, time_pass) for name in work.candidates}
+    """Times the candidates in turns; the shortest pass of each counts, because other work can only lengthen one."""
+    seconds = dict.fromkeys(work.candidates, math.inf)
+    able = [name for name in work.candidates if _can_run(name, data, time_pass)]
+    began = time.perf_counter()
+    for number in range(1, _MOST_ROUNDS + 1):
+        for name in able:
+            seconds[name] = min(seconds[name], _seconds_of_pass(name, data, time_pass))
+        so_far = time.perf_counter() - began
+        if so_far > _TOO_LONG or (number >= _LEAST_ROUNDS and so_far > _LONG_ENOUGH):
+            break
     choice = Choice(work, min(seconds, key=lambda name: seconds[name]), seconds)
     logging.getLogger("rnnlab").info("auto: %s", choice)
     return choice
 
 
-def _seconds_of_pass(name, data, time_pass) -> float:
-    shortest, total = math.inf, 0.0
-    with contextlib.suppress(ValueError, RuntimeError):  # an implementation that cannot run here is not chosen
-        for number in range(_WARMUP_PASSES + _TIMED_PASSES):
-            began = time.perf_counter()
-            time_pass(name)
-            if data.is_cuda:
-                torch.cuda.synchronize(data.device)
-            seconds = time.perf_counter() - began
-            if number < _WARMUP_PASSES:  # kernels are compiled and loaded
-                continue
-            shortest = min(shortest, seconds)
-            total += seconds
-            if total > _LONG_ENOUGH:
-                break
-    return shortest
+def _can_run(name: str, data, time_pass) -> bool:
+    """Warms up: kernels are compiled and loaded. An implementation that cannot run here is not chosen."""
+    try:
+        for _ in range(_WARMUP_PASSES):
+            _seconds_of_pass(name, data, time_pass)
+    except (ValueError, RuntimeError):
+        return False
+    return True
+
+
+def _seconds_of_pass(name: str, data, time_pass) -> float:
+    began = time.perf_counter()
+    time_pass(name)
+    if data.is_cuda:
+        torch.cuda.synchronize(data.device)
+    return time.perf_counter() - began
 
 
 @torch.compiler.assume_constant_result  # torch.compile cannot trace the flag; what is compiled keeps its value

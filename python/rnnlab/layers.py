@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
-from . import choice, operators
+from . import choice, measured, operators
 from .sequences import Extras, Packed, Whole, features_of
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class TwinOfTorch(torch.nn.RNNBase):
         twin = self._torch_class.__new__(self._torch_class)
         twin.__dict__.update(self.__dict__)
         del twin.implementation, twin.implementation_used
+        twin.__dict__.pop("_last", None)
         return twin
 
     def __prepare_scriptable__(self) -> torch.nn.RNNBase:
@@ -60,6 +61,7 @@ class TwinOfTorch(torch.nn.RNNBase):
     def __getstate__(self):
         state = self.__dict__.copy()
         state.pop("_flat_weight_refs", None)
+        state.pop("_last", None)
         return state
 
     def extra_repr(self) -> str:
@@ -84,8 +86,22 @@ class TwinOfTorch(torch.nn.RNNBase):
             path = input.tracer.path_of_module(self)
             extras = {"starts": starts, "all_states": all_states} if starts is not None or all_states else {}
             return input.tracer.create_proxy("call_module", path, (input, hx), extras)
-        implementation = self._choose(input, features_of(starts, all_states))
+        features = features_of(starts, all_states)
+        call = None
+        if not features and type(input) is torch.Tensor and not torch.compiler.is_compiling():
+            # A call like the last one does not ask everything again, which would take longer than a small layer.
+            call = (input.shape, input.dtype, input.device, self.training, self.implementation, torch.is_grad_enabled(),
+                    torch._C._is_any_autocast_enabled(), measured.num_changes)
+            last = self.__dict__.get("_last")
+            if last is not None and last[0] == call:
+                if last[1] == "torch":  # which computes right whatever changed
+                    return self._torch_class.forward(self, input, hx)
+                if choice.is_plain_call(input):
+                    return self._run_whole(last[1], input, hx, None, False)
+        implementation = self._choose(input, features)
         self.implementation_used = implementation
+        if call is not None and choice.is_plain_call(input):
+            self.__dict__["_last"] = (call, implementation)
         if implementation == "torch":
             return self._run_torch(input, hx)
         if isinstance(input, PackedSequence):
@@ -93,9 +109,9 @@ class TwinOfTorch(torch.nn.RNNBase):
         return self._run_whole(implementation, input, hx, starts, all_states)
 
     def _run_torch(self, input, hx):
-        if choice.is_exporting():  # the program must hold the layer
-            return self._torch_class.forward(self, input, hx)
-        return _run_outside_of_graph(self, input, hx)
+        if choice.is_compiling() and not choice.is_exporting():  # an exported program must hold the layer
+            return _run_outside_of_graph(self, input, hx)
+        return self._torch_class.forward(self, input, hx)
 
     def _choose(self, input, features: tuple[str, ...]) -> str:
         data = input.data if isinstance(input, PackedSequence) else input
@@ -138,24 +154,33 @@ class TwinOfTorch(torch.nn.RNNBase):
         return (input.size(1), input.size(0)) if self.batch_first else (input.size(0), input.size(1))
 
     def _time_pass(self, implementation, data, size, is_packed, features) -> None:
-        """Computes a pass of this size. It draws no random numbers and reaches no hooks of the program."""
+        """Computes a pass of this size, from the arguments to the results, as a call of the layer does.
+
+        It draws no random numbers and reaches no hooks of the program.
+        """
         num_steps, batch_size = size
         steps = torch.linspace(-1, 1, num_steps * batch_size * self.input_size, device=data.device, dtype=torch.float32)
         steps = steps.view(num_steps, batch_size, self.input_size).to(data.dtype)
-        given = [weight.detach().requires_grad_(weight.requires_grad) for weight in self._given_weights()]
-        states = self._zero_states(steps)
-        lengths = torch.full((batch_size,), num_steps) if is_packed else None
+        input = pack_padded_sequence(steps, torch.full((batch_size,), num_steps)) if is_packed else steps
+        layer = self._for_measuring()
         if implementation == "torch":
-            data, *batch_sizes = pack_padded_sequence(steps, lengths)[:2] if lengths is not None else [steps]
-            output = choice.call_torch(self.mode, data, states, given, self.bias, self.num_layers, 0.0, self.training,
-                                       self.bidirectional, *batch_sizes)[0]
+            output = layer._torch_class.forward(layer, input)[0]
         else:
-            marks = torch.zeros(size, dtype=torch.bool, device=data.device) if "starts" in features else None
-            extras = Extras(marks, "all_states" in features)
-            output = self._compute(implementation, steps, states, lengths, extras, self._completed(given), dropout=0.0)[0]
-        trained = [weight for weight in given if weight.requires_grad]
+            starts = torch.zeros(size, dtype=torch.bool, device=data.device) if "starts" in features else None
+            run = layer._run_packed if is_packed else layer._run_whole
+            output = run(implementation, input, None, starts, "all_states" in features)[0]
+        trained = [weight for weight in layer._flat_weights if weight.requires_grad]
         if torch.is_grad_enabled() and trained:
-            torch.autograd.grad(output.sum(), trained)
+            torch.autograd.grad((output.data if is_packed else output).sum(), trained)
+
+    def _for_measuring(self) -> TwinOfTorch:
+        """Returns a layer with the same sizes, and with the weights without their history and hooks."""
+        given = [weight.detach().requires_grad_(weight.requires_grad) for weight in self._given_weights()]
+        layer = object.__new__(_CLASSES[self._torch_class])  # parametrizations have a class of their own
+        layer.__dict__.update(self.__dict__)
+        layer.__dict__.update(zip(self._flat_weights_names, given))
+        layer.__dict__.update(_flat_weights=given, _flat_weight_refs=[None] * len(given), dropout=0.0, batch_first=False)
+        return layer
 
     def _run_whole(self, implementation, input, hx, starts, all_states):
         if input.dim() not in (2, 3):
@@ -204,15 +229,6 @@ class TwinOfTorch(torch.nn.RNNBase):
 
     def _check_arguments(self, input, states, batch_sizes) -> None:
         self.check_forward_args(input, self._as_hidden(states), batch_sizes)
-
-    def check_forward_args(self, input, hidden, batch_sizes):
-        return self._torch_class.check_forward_args(self, input, hidden, batch_sizes)
-
-    def get_expected_cell_size(self, input, batch_sizes):
-        return self._torch_class.get_expected_cell_size(self, input, batch_sizes)
-
-    def permute_hidden(self, hx, permutation):
-        return self._torch_class.permute_hidden(self, hx, permutation)
 
     def _compute(self, implementation, steps, states, lengths, extras, weights, dropout):
         number_type, result_type = choice.types_of_pass(self.mode, steps, weights[0], states[0], lengths)
@@ -265,6 +281,9 @@ class LSTM(TwinOfTorch):
     """
 
     _torch_class = torch.nn.LSTM
+    check_forward_args = torch.nn.LSTM.check_forward_args
+    get_expected_cell_size = torch.nn.LSTM.get_expected_cell_size
+    permute_hidden = torch.nn.LSTM.permute_hidden
 
     if TYPE_CHECKING:
 
@@ -313,3 +332,6 @@ class RNN(TwinOfTorch):
         def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
                      bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
                      device: Device = None, dtype: torch.dtype | None = None, *, implementation: str = "auto") -> None: ...
+
+
+_CLASSES = {made._torch_class: made for made in (LSTM, GRU, RNN)}

@@ -54,6 +54,7 @@ class Choice:
 
 _known: dict[Work, Choice] = {}
 _lock = threading.Lock()
+num_changes = 0  # another number whenever a choice may be another one
 
 
 def find(work: Work) -> str | None:
@@ -63,8 +64,10 @@ def find(work: Work) -> str | None:
 
 
 def add(choice: Choice) -> None:
+    global num_changes
     with _lock:
         _known[choice.work] = choice
+        num_changes += 1
 
 
 def choices() -> list[Choice]:
@@ -85,9 +88,11 @@ def forget_choices() -> None:
     """Lets "auto" measure again, as after a measurement beside other programs."""
     from . import choice
 
+    global num_changes
     with _lock:
         _known.clear()
         choice._last.clear()
+        num_changes += 1
 
 
 def save_choices(path: str | os.PathLike) -> None:

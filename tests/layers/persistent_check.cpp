@@ -2,7 +2,6 @@
 #include "layers/persistent_check.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Context.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -173,11 +172,6 @@ bool is_long_run() {
   const char* wanted = std::getenv("RNNLAB_LONG_RUN");
   return wanted != nullptr && std::string_view(wanted) == "1";
 }
-
-TensorFloat32::TensorFloat32(const NumberClass& numbers) {
-  at::globalContext().setAllowTF32CuBLAS(numbers.allows_tf32);
-}
-TensorFloat32::~TensorFloat32() { at::globalContext().setAllowTF32CuBLAS(false); }
 
 double largest_error(const LayerShape& shape, const NumberClass& numbers, uint64_t seed) {
   at::manual_seed(seed);

@@ -3,6 +3,7 @@
 // parity suite compares with the reference), for shapes that take too long in plain loops on the CPU.
 #pragma once
 
+#include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 
 #include <array>
@@ -62,8 +63,8 @@ bool is_long_run();
 // Lets LibTorch round float32 products to TF32, or not, during its lifetime.
 class TensorFloat32 {
  public:
-  explicit TensorFloat32(const NumberClass& numbers);
-  ~TensorFloat32();
+  explicit TensorFloat32(const NumberClass& numbers) { at::globalContext().setAllowTF32CuBLAS(numbers.allows_tf32); }
+  ~TensorFloat32() { at::globalContext().setAllowTF32CuBLAS(false); }
   TensorFloat32(const TensorFloat32&) = delete;
   TensorFloat32& operator=(const TensorFloat32&) = delete;
 };

@@ -53,7 +53,9 @@ class Loops(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.addCleanup(os.chdir, os.getcwd())
         os.chdir(folder.name)
-        self.enterContext(warnings.catch_warnings())
+        quiet = warnings.catch_warnings()
+        quiet.__enter__()
+        self.addCleanup(quiet.__exit__, None, None, None)
         warnings.simplefilter("ignore")
 
     def each_layer(self):
