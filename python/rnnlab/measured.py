@@ -77,7 +77,7 @@ def choices() -> list[Choice]:
 
 
 def fix_choice(choice: Choice, implementation: str) -> None:
-    """Lets "auto" take another implementation for this work. ValueError if it is none of the work's candidates."""
+    """Lets "auto" take another implementation for this work. ValueError unless it is a candidate for the work."""
     *others, last = choice.work.candidates
     if implementation not in choice.work.candidates:
         raise ValueError(f"implementation is {implementation!r}, but the candidates are {', '.join(others)} and {last}")
