@@ -105,16 +105,15 @@ std::string reason_against(LayerKind kind, Cell cell) {
 
 using CanCompute = std::function<bool(LayerKind, Processor)>;
 
-std::string layers_on(Processor processor, const CanCompute& can_compute) {
-  std::vector<std::string> names;
-  for (const LayerKind kind : layer_kinds())
-    if (can_compute(kind, processor)) names.emplace_back(config::name_of(kind));
-  return names.empty() ? "none" : join(names, ", ");
-}
-
 std::string layers_text(const CanCompute& can_compute) {
-  return fmt::format("layers on a CPU: {}\nlayers on a GPU: {}\n", layers_on(Processor::kCpu, can_compute),
-                     layers_on(Processor::kGpu, can_compute));
+  std::string text;
+  for (const auto& [device, processor] : {std::pair("CPU", Processor::kCpu), std::pair("GPU", Processor::kGpu)}) {
+    std::vector<std::string> names;
+    for (const LayerKind kind : layer_kinds())
+      if (can_compute(kind, processor)) names.emplace_back(config::name_of(kind));
+    text += fmt::format("layers on a {}: {}\n", device, names.empty() ? "none" : join(names, ", "));
+  }
+  return text;
 }
 
 // A run also has sizes and options.
