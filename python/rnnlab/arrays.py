@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import pathlib
 import sys
+import tempfile
 import zipfile
 from typing import NamedTuple
 
 # The types that the program reads, by the names of PyTorch's.
 _TORCH_TYPES = {"float64": "<f8", "float32": "<f4", "float16": "<f2", "int64": "<i8", "int32": "<i4", "int16": "<i2",
                 "int8": "|i1", "uint8": "|u1", "bool": "|b1"}
+
+_OTHER_TYPES = ("uint16", "uint32", "uint64")  # of NumPy
 
 
 class Array(NamedTuple):
@@ -47,6 +51,8 @@ def _of_tensor(tensor, name: str) -> Array:
     dtype = str(tensor.dtype).removeprefix("torch.")
     if dtype == "bfloat16":
         tensor, dtype = tensor.float(), "float32"
+    if str(tensor.layout) != "torch.strided" or tensor.is_meta:
+        raise TypeError(f"{name} is a tensor of {tensor.layout} on {tensor.device}, expected a dense one with numbers")
     if dtype not in _TORCH_TYPES:
         raise TypeError(f"{name} is a tensor of {dtype}, expected numbers: {', '.join(_TORCH_TYPES)} or bfloat16")
     dense = tensor.detach().cpu().contiguous()
@@ -55,8 +61,10 @@ def _of_tensor(tensor, name: str) -> Array:
 
 
 def _of_numpy(values, name: str) -> Array:
-    if values.dtype.kind not in "fiub":
-        raise TypeError(f"{name} is an array of {values.dtype}, expected numbers")
+    if values.dtype.name not in (*_TORCH_TYPES, *_OTHER_TYPES):
+        raise TypeError(f"{name} is an array of {values.dtype}, expected numbers of at most 64 bits")
+    if hasattr(values, "mask"):
+        raise TypeError(f"{name} is a masked array, whose mask would be lost; fill it: {name}.filled(float('nan'))")
     if not values.flags.c_contiguous or values.dtype.byteorder == ">":
         values = values.astype(values.dtype.newbyteorder("<"), order="C")
     interface = values.__array_interface__
@@ -85,15 +93,34 @@ def write_archive(arrays: dict[str, Array], folder: pathlib.Path) -> pathlib.Pat
     for name, array in arrays.items():
         digest.update(name.encode() + _header(array))
         digest.update(array.data)
-    file = folder / f"{digest.hexdigest()[:16]}.npz"
+
+    def write(target) -> None:
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    member.write(_header(array))
+                    member.write(array.data)
+
+    return write_once(folder / f"{digest.hexdigest()[:16]}.npz", write)
+
+
+def write_once(file: pathlib.Path, write) -> pathlib.Path:
+    """Lets write(target) write a file, unless it is there. Others see it only when it is whole."""
     if file.exists():
         return file
-    folder.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_suffix(".unfinished")
-    with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                member.write(_header(array))
-                member.write(array.data)
-    unfinished.replace(file)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as target:
+        try:
+            write(target)
+        except BaseException:
+            pathlib.Path(target.name).unlink()
+            raise
+    os.chmod(target.name, 0o666 & ~_umask())
+    os.replace(target.name, file)
     return file
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

@@ -25,7 +25,6 @@ _LONG_ENOUGH = 0.03  # seconds after which the least number of rounds is enough
 _TOO_LONG = 1.0  # seconds after which no further round is timed
 _16_BIT = (torch.bfloat16, torch.float16)
 
-_last: dict[tuple, str] = {}  # by the kind of work: what was chosen last, for any size
 _measuring = threading.Lock()  # a measurement beside another would time both
 _result_types: dict[tuple, torch.dtype | None] = {}  # None: torch.nn cannot compute it
 
@@ -51,14 +50,25 @@ def needs_torch() -> bool:
     return is_transformed or forward_ad._current_level >= 0 or torch.jit.is_tracing()
 
 
-_plain_keys = torch._C._dispatch_tls_local_include_set().raw_repr()
+def _keys() -> int:
+    return torch._C._dispatch_tls_local_include_set().raw_repr()
+
+
+with torch.inference_mode():
+    _plain_keys = [_keys()]
+_plain_keys.append(_keys())
 
 
 def is_plain_call(data: torch.Tensor) -> bool:
     """Whether nothing changes how PyTorch computes: no mode, transform or trace, no capture, nothing deterministic."""
-    return (forward_ad._current_level < 0 and torch._C._dispatch_tls_local_include_set().raw_repr() == _plain_keys
+    return (forward_ad._current_level < 0 and _keys() in _plain_keys
             and not torch.are_deterministic_algorithms_enabled()
             and not (data.is_cuda and torch.cuda.is_current_stream_capturing()))
+
+
+def is_in_forward_mode() -> bool:
+    """Whether a level of forward-mode differentiation is open, for which oneDNN's LSTM has no derivative."""
+    return forward_ad._current_level >= 0
 
 
 def fastest_for(kind: tuple, size: tuple[int, int], data: torch.Tensor, number_type: torch.dtype,
@@ -83,18 +93,14 @@ def fastest_for(kind: tuple, size: tuple[int, int], data: torch.Tensor, number_t
     if known or not _can_measure(data):
         return known or unmeasured
     with _measuring:
-        chosen = measured.find(work)
-        if chosen is None:
-            choice = _measure(work, data, time_pass)
-            measured.add(choice)
-            chosen = choice.implementation
-    _last[kind] = chosen
-    return chosen
+        if measured.find(work) is None:
+            measured.add(_measure(work, data, time_pass))
+    return measured.find(work) or unmeasured
 
 
 @torch.compiler.assume_constant_result  # what is compiled keeps its choice, though later calls measure other sizes
 def _last_answer(kind: tuple, unmeasured: str) -> str:
-    return _last.get(kind, unmeasured)
+    return measured.last_of(kind) or unmeasured
 
 
 def _can_measure(data: torch.Tensor) -> bool:
@@ -142,13 +148,13 @@ def _seconds_of_pass(name: str, data, time_pass) -> float:
 
 
 @torch.compiler.assume_constant_result  # torch.compile cannot trace the flag; what is compiled keeps its value
-def _torch_runs_tf32() -> bool:
+def runs_tf32() -> bool:
     return torch.backends.cudnn.rnn.fp32_precision == "tf32"  # type: ignore[attr-defined]
 
 
 def candidates_for(device, number_type, features: tuple[str, ...]) -> tuple[str, ...]:
     """Returns the implementations of the cells of torch.nn that are measured."""
-    is_exact = device.type == "cuda" and number_type == torch.float32 and not _torch_runs_tf32()
+    is_exact = device.type == "cuda" and number_type == torch.float32 and not runs_tf32()
     names = _CANDIDATES["cuda float32" if is_exact else device.type]
     return tuple(dict.fromkeys([*names[1:], "hoisted"])) if features else names  # torch.nn's code has no features
 
@@ -157,7 +163,7 @@ def precision_of(device, number_type) -> str:
     """Returns the name of the arithmetic, as `precision` in experiment files."""
     if number_type in _16_BIT:
         return "bf16" if number_type == torch.bfloat16 else "fp16"
-    return "tf32" if device.type == "cuda" and number_type == torch.float32 and _torch_runs_tf32() else "fp32"
+    return "tf32" if device.type == "cuda" and number_type == torch.float32 and runs_tf32() else "fp32"
 
 
 def autocast_type(device: torch.device) -> torch.dtype | None:

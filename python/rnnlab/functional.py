@@ -27,6 +27,8 @@ def recurrent(cell: Cell | str | os.PathLike, input: torch.Tensor | PackedSequen
     options: other arguments of Recurrent, such as num_layers, bidirectional, batch_first, dropout, implementation, heads.
     ValueError if weights are missing, too many, or of a wrong shape.
     """
+    if wrong := {"bias", "device", "dtype"} & options.keys():
+        raise TypeError(f"the weights and the input say {' and '.join(sorted(wrong))}; leave the argument out")
     cell = cell_of(cell)
     smallest = _layer(cell, 1, options.get("heads") or 1, **options)
     given = dict(weights) if isinstance(weights, Mapping) else _named(weights, smallest)

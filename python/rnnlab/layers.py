@@ -91,9 +91,11 @@ class TwinOfTorch(torch.nn.RNNBase):
         if not features and type(input) is torch.Tensor and not torch.compiler.is_compiling():
             # A call like the last one does not ask everything again, which would take longer than a small layer.
             call = (input.shape, input.dtype, input.device, self.training, self.implementation, torch.is_grad_enabled(),
-                    torch._C._is_any_autocast_enabled(), measured.num_changes)
+                    torch._C._is_any_autocast_enabled(), measured.num_changes, self.dropout,
+                    choice.runs_tf32() if input.is_cuda else None)
             last = self.__dict__.get("_last")
             if last is not None and last[0] == call:
+                self.__dict__["implementation_used"] = last[1]
                 if last[1] == "torch":  # which computes right whatever changed
                     return self._torch_class.forward(self, input, hx)
                 if choice.is_plain_call(input):
@@ -122,7 +124,7 @@ class TwinOfTorch(torch.nn.RNNBase):
         if not can_compute:
             return "torch"  # if data is no tensor, it says what is wrong
         if choice.needs_torch():
-            return "naive" if features else "torch"
+            return "naive" if features or choice.is_in_forward_mode() else "torch"
         return self._fastest_for(input, data, features) if self.implementation == "auto" else self.implementation
 
     def _can_compute(self, data) -> bool:

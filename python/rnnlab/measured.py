@@ -37,6 +37,9 @@ class Work(NamedTuple):
     num_sequences: int
 
 
+_NUM_FIELDS_OF_KIND = Work._fields.index("num_steps")
+
+
 @dataclasses.dataclass(frozen=True)
 class Choice:
     """What "auto" chose for work, and the seconds of a pass by each candidate; inf: it cannot compute the work."""
@@ -53,6 +56,7 @@ class Choice:
 
 
 _known: dict[Work, Choice] = {}
+_last: dict[tuple, Choice] = {}  # by the fields of Work before the size: what was used or decided last
 _lock = threading.Lock()
 num_changes = 0  # another number whenever a choice may be another one
 
@@ -60,13 +64,22 @@ num_changes = 0  # another number whenever a choice may be another one
 def find(work: Work) -> str | None:
     """Returns what was chosen for the work, or None."""
     choice = _known.get(work)
+    if choice is None:
+        return None
+    _last[work[:_NUM_FIELDS_OF_KIND]] = choice
+    return choice.implementation
+
+
+def last_of(kind: tuple) -> str | None:
+    """Returns what was used or decided last for work of a kind, of any size, or None."""
+    choice = _last.get(kind)
     return None if choice is None else choice.implementation
 
 
 def add(choice: Choice) -> None:
     global num_changes
     with _lock:
-        _known[choice.work] = choice
+        _known[choice.work] = _last[choice.work[:_NUM_FIELDS_OF_KIND]] = choice
         num_changes += 1
 
 
@@ -86,12 +99,10 @@ def fix_choice(choice: Choice, implementation: str) -> None:
 
 def forget_choices() -> None:
     """Lets "auto" measure again, as after a measurement beside other programs."""
-    from . import choice
-
     global num_changes
     with _lock:
         _known.clear()
-        choice._last.clear()
+        _last.clear()
         num_changes += 1
 
 

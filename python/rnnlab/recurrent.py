@@ -41,6 +41,8 @@ class Recurrent(torch.nn.Module):
     implementation cannot compute the cell.
     """
 
+    recompute: int | None = None  # of modules that were pickled before there was such an argument, too
+
     def __init__(self, cell: Cell | str | os.PathLike, input_size: int, hidden_size: int, num_layers: int = 1,
                  bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
                  implementation: str = "auto", device: Device = None, dtype: torch.dtype | None = None, *,
@@ -218,7 +220,8 @@ class Recurrent(torch.nn.Module):
         weights = self._completed(self._given_weights() if given is None else given)
         work = operators.Work(self._spec, implementation, self.num_layers, self.bidirectional, dropout, self.training,
                               asked, asked or steps.dtype, _inner_type(steps))
-        if self.recompute is None or not torch.is_grad_enabled():
+        is_whole = choice.needs_torch() or choice.is_exporting()  # where PyTorch keeps what it needs itself
+        if self.recompute is None or is_whole or not torch.is_grad_enabled():
             return operators.compute(work, steps, states, weights, lengths, extras)
         return operators.compute_in_parts(self.recompute, work, steps, states, weights, extras)
 

@@ -10,13 +10,14 @@ import dataclasses
 import hashlib
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
 from . import _command
-from .arrays import Array, array_of, write_archive
+from .arrays import Array, array_of, write_archive, write_once
 
 SCHEMA_VERSION = 3  # of run folders and of the program's JSON
 _SIGNAL_BASE = 128
@@ -65,7 +66,7 @@ class RunResult:
         """
         with tempfile.TemporaryDirectory() as folder:
             table = pathlib.Path(folder) / "predictions.jsonl"
-            data = _settings_of_new_data(pathlib.Path(folder), x, None, lengths)
+            data = _settings_of_new_data(self, pathlib.Path(folder), x, None, lengths)
             _run("predict", str(self.folder), *data, *_settings(keys), "--out", str(table))
             rows = [_as_table(row, has_class_names=_is_frame(x)) for row in _read_lines(table)]
         return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
@@ -76,7 +77,7 @@ class RunResult:
         x, lengths, keys: as in predict; a frame also has the target's columns. y: targets of an array x, as in training.
         """
         with tempfile.TemporaryDirectory() as folder:
-            data = _settings_of_new_data(pathlib.Path(folder), x, y, lengths)
+            data = _settings_of_new_data(self, pathlib.Path(folder), x, y, lengths)
             return json.loads(_run("evaluate", str(self.folder), *data, *_settings(keys), "--json"))
 
     def save(self, folder) -> RunResult:
@@ -152,7 +153,7 @@ def fit(x, y=None, *, valid: tuple | None = None, lengths=None, target: str | li
     The program proposes the other keys, as `rnnlab data inspect` does. The data are written once to the folder .data in
     `out`, under the name of their content, where the run finds them again.
     """
-    if "repeats" in keys or "sweep" in (overrides or {}):
+    if any(key.split(".")[0] in ("repeats", "sweep") for key in {**(overrides or {}), **keys}):
         raise TypeError("fit trains one run; use train() with an experiment file for repeats and sweeps")
     folder = pathlib.Path(out).resolve() / ".data"
     if _is_frame(x):
@@ -164,9 +165,9 @@ def fit(x, y=None, *, valid: tuple | None = None, lengths=None, target: str | li
         if y is None or target is not None:
             raise TypeError("fit: arrays take y, the targets, and no target=...")
         parts = {"train": (x, y, lengths), **({"valid": valid} if valid else {})}
-        file = write_archive({key: array for part, data in parts.items() for key, array in _named(part, *data).items()}, folder)
+        file = write_archive({key: array for part, data in parts.items() for key, array in _checked(part, *data).items()}, folder)
     with tempfile.TemporaryDirectory() as temporary:
-        experiment = pathlib.Path(temporary) / f"{name}.yaml"
+        experiment = pathlib.Path(temporary) / "experiment.yaml"
         experiment.write_text(_run("data", "inspect", str(file), "--yaml"), encoding="utf-8")
         return train(experiment, {"name": name, **(overrides or {})}, out=out, quiet=quiet, **keys).run
 
@@ -209,28 +210,46 @@ def _named(part: str, inputs, targets=None, lengths=None) -> dict[str, Array]:
     return {name: array_of(values, name) for name, values in given.items() if values is not None}
 
 
+def _checked(part: str, inputs, targets, lengths=None) -> dict[str, Array]:
+    arrays = _named(part, inputs, targets, lengths)
+    shapes = {name: array.shape for name, array in arrays.items()}
+    if len(shapes[f"{part}_inputs"]) not in (2, 3):
+        raise ValueError(f"{part}_inputs has the shape {shapes[f'{part}_inputs']}, expected (samples, steps) or (samples, steps, "
+                         "features)")
+    if len({shape[:1] for shape in shapes.values()}) > 1:
+        raise ValueError("there are not as many of each: " + ", ".join(f"{name} {shape}" for name, shape in shapes.items()))
+    return arrays
+
+
 def _is_frame(x) -> bool:
     return hasattr(x, "columns") or hasattr(x, "column_names")
 
 
 def _write_frame(frame, folder: pathlib.Path) -> pathlib.Path:
-    """Writes a CSV file under the name of its content. An index with a name, or of times, becomes a column."""
+    """Writes a CSV file under the name of its content. An index becomes columns, unless it only numbers the rows."""
     if hasattr(frame, "to_pandas"):  # of polars and Arrow
         frame = frame.to_pandas()
-    has_index = frame.index.name is not None or frame.index.dtype.kind == "M"
-    text = frame.to_csv(index=has_index, index_label=frame.index.name or "time").encode()
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{hashlib.sha256(text).hexdigest()[:16]}.csv"
-    file.write_bytes(text)
-    return file
+    index = frame.index
+    if index.nlevels > 1 or index.name is not None or index.dtype.kind not in "iu":
+        has_times = index.dtype.kind == "M" or type(index).__name__ == "PeriodIndex"
+        names_it = has_times and index.name is None
+        frame = (frame.rename_axis("time") if names_it else frame).reset_index()
+    text = frame.to_csv(index=False).encode()
+    return write_once(folder / f"{hashlib.sha256(text).hexdigest()[:16]}.csv", lambda file: file.write(text))
 
 
-def _settings_of_new_data(folder: pathlib.Path, x, y, lengths) -> list[str]:
+def _settings_of_new_data(run: RunResult, folder: pathlib.Path, x, y, lengths) -> list[str]:
     if _is_frame(x):
         if y is not None or lengths is not None:
             raise TypeError("a frame has the targets in its columns, and takes no y and no lengths")
         return [f"data.path={_write_frame(x, folder)}"]
     arrays = _named("test", x, y, lengths)
+    has_lengths = re.search(r"^ *train_lengths: *[\"']?[^\s\"'#]", run.config_text, re.MULTILINE) is not None
+    if lengths is not None and not has_lengths:
+        raise ValueError("the run was trained without lengths, so that it reads all steps; cut x instead")
+    if lengths is None and has_lengths:
+        num_samples, num_steps = arrays["test_inputs"].shape[:2]
+        arrays |= _named("test", x, y, [num_steps] * num_samples)
     file = write_archive(arrays, folder)
     keys = ("test_inputs", "test_targets", "test_lengths")
     return [*(f"data.{key}=" + (f"{file}:{key}" if key in arrays else "''") for key in keys), "--part", "test"]

@@ -7,6 +7,7 @@ import dataclasses
 from typing import Any
 
 import torch
+from torch.nn.utils.parametrize import is_parametrized
 
 from .layers import TwinOfTorch
 from .recurrent import Recurrent
@@ -53,6 +54,9 @@ def verify(layer: torch.nn.Module, input: torch.Tensor | None = None, *, toleran
         raise TypeError(f"verify: the layer is a {type(layer).__name__}, expected torch.nn.LSTM, GRU or RNN, or one of rnnlab's")
     if layer.training and layer.dropout > 0 and layer.num_layers > 1:
         raise ValueError("verify: dropout acts between the layers; call layer.eval() first")
+    if is_parametrized(layer):
+        raise TypeError("verify: the layer has parametrizations; torch.nn.utils.parametrize.remove_parametrizations makes them "
+                        "weights")
     weight = next(layer.parameters())
     if input is None:
         shape = (4, 16, layer.input_size) if layer.batch_first else (16, 4, layer.input_size)

@@ -83,6 +83,34 @@ class Choices(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "the candidates are torch, blocked and hoisted"):
             rnnlab.fix_choice(measured, "fused")
 
+    def test_of_compiled_code_are_those_that_were_fixed_or_loaded(self):
+        layer = rnnlab.GRU(2, 4)
+        layer(x())
+        names = []
+
+        def graph_of(module, inputs):
+            names.append("recurrent" in str(module.graph))
+            return module.forward
+
+        for implementation, is_ours in (("hoisted", True), ("torch", False)):
+            rnnlab.fix_choice(rnnlab.choices()[0], implementation)
+            torch._dynamo.reset()
+            names.clear()
+            torch.compile(layer, backend=graph_of)(x())
+            self.assertEqual(any(names), is_ours)
+            self.assertEqual(layer.implementation_used, implementation)
+
+    def test_of_the_last_call_are_left_when_something_changes(self):
+        layer = rnnlab.LSTM(2, 4, num_layers=2, implementation="hoisted")
+        layer(x())
+        torch.func.jvp(lambda one: layer(one)[0], (x(),), (x(),))
+        self.assertEqual(layer.implementation_used, "naive")
+        layer(x())
+        self.assertEqual(layer.implementation_used, "hoisted")
+        layer.dropout = 1.0
+        layer(x())
+        self.assertEqual(layer.implementation_used, "torch")
+
     def test_are_the_same_where_pytorch_is_deterministic(self):
         torch.use_deterministic_algorithms(True)
         self.addCleanup(torch.use_deterministic_algorithms, False)

@@ -93,7 +93,7 @@ class Derivatives(unittest.TestCase):
                 torch.testing.assert_close(batched, single)
 
     def test_in_forward_mode(self):
-        for layer in own_layers():
+        for layer in (*own_layers(), *twins()):
             with self.subTest(layer=layer):
                 given, direction = x().requires_grad_(), torch.randn(4, 2, 2, dtype=torch.float64)
                 with forward_ad.dual_level():
@@ -125,6 +125,15 @@ class Transforms(unittest.TestCase):
                 torch.testing.assert_close(torch.func.jacrev(loss)(x()), wanted)
                 torch.testing.assert_close(torch.func.jacfwd(loss)(x()), wanted)
                 self.assertEqual(layer.implementation_used, "naive")
+
+    def test_of_a_layer_that_recomputes(self):
+        layer = rnnlab.Recurrent(MGU, **SIZES, implementation="hoisted", recompute=2)
+        loss = lambda x: layer(x)[0].square().sum()  # noqa: E731
+        wanted = torch.autograd.grad(loss(given := x().requires_grad_()), given)[0]
+        torch.testing.assert_close(torch.func.grad(loss)(x()), wanted)
+        torch.testing.assert_close(torch.func.jacfwd(loss)(x()), wanted)
+        exported = torch.export.export(layer, (x(),), strict=True).module()
+        torch.testing.assert_close(exported(x())[0], layer(x())[0])
 
     def test_gradients_of_each_sample(self):
         layer = rnnlab.Recurrent(MGU, **SIZES, implementation="hoisted")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """rnnlab.fit: training on arrays and frames in memory, and predict, evaluate and save of the run."""
 
+import concurrent.futures
 import importlib.util
 import os
 import pathlib
@@ -60,6 +61,10 @@ class Arrays(InAFolder):
         found = run.predict(x[:3], lengths[:3])
         self.assertEqual(len(found["prediction"]), lengths[:3].sum().item())
         self.assertEqual(set(found["prediction"]) - {0, 1}, set())
+        self.assertEqual(len(run.predict(x[:3])["prediction"]), 3 * NUM_STEPS)
+        whole = self.fit(x, x.sum((1, 2)))
+        with self.assertRaisesRegex(ValueError, "trained without lengths"):
+            whole.predict(x[:3], lengths[:3])
 
     def test_are_written_once(self):
         x, y = inputs(), torch.zeros(NUM_SAMPLES)
@@ -77,6 +82,12 @@ class Arrays(InAFolder):
         with self.assertRaises(FileExistsError):
             run.save("model")
 
+    def test_are_written_whole_by_several_threads(self):
+        array = arrays.array_of(torch.randn(1 << 18), "x")
+        with concurrent.futures.ThreadPoolExecutor(4) as threads:
+            files = set(threads.map(lambda _: arrays.write_archive({"x": array}, pathlib.Path("folder")), range(8)))
+        self.assertEqual(list(pathlib.Path("folder").iterdir()), list(files))
+
     def test_are_read_where_they_are(self):
         x = inputs()
         data = arrays.array_of(x, "x").data
@@ -92,6 +103,9 @@ class Arrays(InAFolder):
                        numpy.asfortranarray(numpy.arange(6.0).reshape(2, 3)), numpy.array([True, False])):
             file = arrays.write_archive({"x": arrays.array_of(values, "x")}, pathlib.Path("folder"))
             numpy.testing.assert_array_equal(numpy.load(file)["x"], values)
+        for values in (numpy.zeros(2, "g"), numpy.ma.masked_array([1.0, 2.0], mask=[False, True]), numpy.array(["a"])):
+            with self.assertRaisesRegex(TypeError, "x is an? .*array"):
+                arrays.array_of(values, "x")
 
 
 class Refusals(InAFolder):
@@ -108,6 +122,10 @@ class Refusals(InAFolder):
         self.check("train_targets: the list is no array of numbers", x, ["a"])
         self.check("train_targets is a tensor of complex64, expected numbers", x, x[:, 0, 0].to(torch.complex64))
         self.check("fit trains one run", x, x, repeats=3)
+        self.check("fit trains one run", x, x, overrides={"sweep.layer": ["naive"]})
+        self.check("there are not as many of each: train_inputs (120, 6, 2), train_targets (60,)", x, x[:60, 0, 0], error=ValueError)
+        self.check("train_inputs has the shape (120,), expected (samples, steps)", x[:, 0, 0], x[:, 0, 0], error=ValueError)
+        self.check("train_inputs is a tensor of torch.sparse_coo on cpu, expected a dense one", x.to_sparse(), x[:, 0, 0])
         self.check("training.epoch", x, x[:, 0, 0], overrides={"training.epoch": 3}, error=rnnlab.ProgramError)
 
 

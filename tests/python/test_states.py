@@ -199,6 +199,12 @@ class Recomputation(unittest.TestCase):
         self.assertLess(kept(rnnlab.Recurrent("gru", 3, 64, implementation="naive", recompute=32)),
                         kept(rnnlab.Recurrent("gru", 3, 64, implementation="naive")) / 4)
 
+    def test_is_unknown_to_modules_that_were_pickled_before(self):
+        layer = rnnlab.Recurrent("gru", **SIZES)
+        del layer.__dict__["recompute"]
+        self.assertEqual(layer(x())[0].shape, (NUM_STEPS, BATCH_SIZE, 4))
+        self.assertNotIn("recompute", repr(layer))
+
     def test_refuses_what_it_cannot_divide(self):
         with self.assertRaisesRegex(ValueError, "two directions"):
             rnnlab.Recurrent("gru", **SIZES, bidirectional=True, recompute=2)
@@ -241,6 +247,8 @@ class Functions(unittest.TestCase):
                                ({**weights, "bias_hh_l0": torch.zeros(3)}, r"bias_hh_l0 is \(3,\), expected \(12,\)")):
             with self.assertRaisesRegex(ValueError, message):
                 functional.gru(x(), None, given)
+        with self.assertRaisesRegex(TypeError, "the weights and the input say bias and dtype"):
+            functional.gru(x(), None, weights, bias=True, dtype=torch.float64)
 
 
 class Verify(unittest.TestCase):
@@ -269,6 +277,8 @@ class Verify(unittest.TestCase):
             rnnlab.verify(torch.nn.Linear(3, 4))
         with self.assertRaisesRegex(TypeError, "proj_size=2"):
             rnnlab.verify(torch.nn.LSTM(3, 4, proj_size=2))
+        with self.assertRaisesRegex(TypeError, "has parametrizations"):
+            rnnlab.verify(torch.nn.utils.parametrizations.weight_norm(rnnlab.LSTM(3, 4), "weight_hh_l0"))
         with self.assertRaisesRegex(ValueError, "dropout acts"):
             rnnlab.verify(torch.nn.LSTM(3, 4, num_layers=2, dropout=0.5))
 
