@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <string>
 #include <tuple>
 
 #include "layers/device/cuda_library.h"
@@ -29,14 +30,47 @@
 namespace rnnlab::operators {
 namespace {
 
+// Which arguments need a gradient.
+struct Needs {
+  bool input = false, states = false, weights = false;
+  bool any() const { return input || states || weights; }
+};
+
+// The arguments of an operator that are not differentiated.
+struct Settings {
+  std::optional<at::Tensor> lengths;  // missing if every sequence is whole
+  std::optional<at::Tensor> starts;   // missing if no step starts
+  std::string_view cell;
+  int64_t num_layers = 1;
+  bool bidirectional = false;
+  double dropout = 0;
+  bool training = false;
+  std::optional<at::ScalarType> autocast;
+  at::ScalarType result_type = at::kFloat, inner_type = at::kFloat;
+  bool all_states = false;
+
+  std::vector<PassFeature> features() const {
+    std::vector<PassFeature> used;
+    if (starts) used.push_back(PassFeature::kStarts);
+    if (all_states) used.push_back(PassFeature::kAllStates);
+    return used;
+  }
+};
+
+struct Call {
+  at::Tensor input;  // (T, B, I)
+  std::vector<at::Tensor> states;
+  std::vector<at::Tensor> weights;  // in the order of parameter_specs
+};
+
 // The results of a forward pass with autograd's graph from the arguments to them. The leaves are the pass's own: they
 // share the memory of the caller's tensors, but nothing that another pass could change.
 struct PassGraph {
-  at::Tensor input;  // leaves of the graph
-  std::vector<at::Tensor> states;
-  std::vector<at::Tensor> weights;
+  Call arguments;                   // leaves of the graph
   std::vector<at::Tensor> results;  // as run() returns them
   bool is_of_library = false;       // whether libraries have the cell
+  std::string cell;                 // which the settings name
+  Settings settings;
 };
 
 // Autograd is off in an operator's kernel. This switches it on for the layer, whose own graph records the pass.
@@ -105,39 +139,6 @@ at::Tensor leaf_of(const at::Tensor& tensor, bool needs_gradient) {
   return tensor.detach().requires_grad_(needs_gradient);
 }
 
-// Which arguments need a gradient.
-struct Needs {
-  bool input = false, states = false, weights = false;
-  bool any() const { return input || states || weights; }
-};
-
-// The arguments of an operator that are not differentiated.
-struct Settings {
-  std::optional<at::Tensor> lengths;  // missing if every sequence is whole
-  std::optional<at::Tensor> starts;   // missing if no step starts
-  std::string_view cell;
-  int64_t num_layers;
-  bool bidirectional;
-  double dropout;
-  bool training;
-  std::optional<at::ScalarType> autocast;
-  at::ScalarType result_type, inner_type;
-  bool all_states;
-
-  std::vector<PassFeature> features() const {
-    std::vector<PassFeature> used;
-    if (starts) used.push_back(PassFeature::kStarts);
-    if (all_states) used.push_back(PassFeature::kAllStates);
-    return used;
-  }
-};
-
-struct Call {
-  at::Tensor input;  // (T, B, I)
-  std::vector<at::Tensor> states;
-  std::vector<at::Tensor> weights;  // in the order of parameter_specs
-};
-
 RecurrentOptions options_of(const Settings& settings, const Call& call) {
   if (call.input.is_cuda()) load_cuda_library();
   RecurrentOptions options = options_of_cell(settings.cell);
@@ -179,7 +180,8 @@ RecurrentState state_of(const std::vector<at::Tensor>& states) {
 std::vector<at::Tensor> run(LayerKind kind, const Call& call, const Settings& settings) {
   const RecurrentOptions options = options_of(settings, call);
   check_weights(options, call);
-  require_supported(kind, {.options = options, .features = settings.features()});
+  if (const auto features = settings.features(); !features.empty())  // LayerPool asks about the options
+    require_supported(kind, {.options = options, .features = features});
   const LayerInUse layer = LayerPool::instance().take({kind, options, call.input.device()});
   layer->use_weights(call.weights);
   layer->train(settings.training);
@@ -197,12 +199,16 @@ std::vector<at::Tensor> run(LayerKind kind, const Call& call, const Settings& se
 
 std::unique_ptr<PassGraph> recorded(LayerKind kind, const Call& call, const Settings& settings, const Needs& needs) {
   auto graph = std::make_unique<PassGraph>();
-  graph->is_of_library = info_of(options_of_cell(settings.cell).cell).library.has_value();
-  graph->input = leaf_of(call.input, needs.input);
-  for (const at::Tensor& state : call.states) graph->states.push_back(leaf_of(state, needs.states));
-  for (const at::Tensor& weight : call.weights) graph->weights.push_back(leaf_of(weight, needs.weights));
+  graph->arguments.input = leaf_of(call.input, needs.input);
+  for (const at::Tensor& state : call.states) graph->arguments.states.push_back(leaf_of(state, needs.states));
+  for (const at::Tensor& weight : call.weights) graph->arguments.weights.push_back(leaf_of(weight, needs.weights));
   const RecordGraph record(needs.any());
-  graph->results = run(kind, {graph->input, graph->states, graph->weights}, settings);
+  graph->results = run(kind, graph->arguments, settings);
+  if (!needs.any()) return graph;
+  graph->is_of_library = info_of(options_of_cell(settings.cell).cell).library.has_value();
+  graph->cell = settings.cell;
+  graph->settings = settings;
+  graph->settings.cell = graph->cell;
   return graph;
 }
 
@@ -252,11 +258,11 @@ ResultsBySteps recurrent_by_steps(const at::Tensor& input, at::TensorList states
 }
 
 // Returns the arguments whose gradients are needed, in the order input, states, weights.
-std::vector<at::Tensor> needed_arguments(const PassGraph& graph, const Needs& needs) {
+std::vector<at::Tensor> needed_arguments(const Call& call, const Needs& needs) {
   std::vector<at::Tensor> arguments;
-  if (needs.input) arguments.push_back(graph.input);
-  if (needs.states) arguments.insert(arguments.end(), graph.states.begin(), graph.states.end());
-  if (needs.weights) arguments.insert(arguments.end(), graph.weights.begin(), graph.weights.end());
+  if (needs.input) arguments.push_back(call.input);
+  if (needs.states) arguments.insert(arguments.end(), call.states.begin(), call.states.end());
+  if (needs.weights) arguments.insert(arguments.end(), call.weights.begin(), call.weights.end());
   return arguments;
 }
 
@@ -276,7 +282,8 @@ std::vector<at::Tensor> recurrent_backward(const at::Tensor& graph_owner,
                                            bool needs_weights) {
   return with_python_errors([&] {
     const PassGraph& graph = graph_of(graph_owner);
-    const std::vector<at::Tensor> arguments = needed_arguments(graph, {needs_input, needs_states, needs_weights});
+    const std::vector<at::Tensor> arguments =
+        needed_arguments(graph.arguments, {needs_input, needs_states, needs_weights});
     torch::autograd::edge_list roots, edges;
     std::vector<at::Tensor> gradients;
     for (size_t i = 0; i < graph.results.size(); ++i) {
@@ -380,10 +387,7 @@ std::vector<at::Tensor> gradients_by_steps(const Call& call, const Settings& set
   };
   const Call copy = {call.input.view_as(call.input), copies_of(call.states), copies_of(call.weights)};
   const std::vector<at::Tensor> results = with_python_errors([&] { return run(LayerKind::kNaive, copy, settings); });
-  variable_list arguments;
-  if (needs.input) arguments.push_back(copy.input);
-  if (needs.states) arguments.insert(arguments.end(), copy.states.begin(), copy.states.end());
-  if (needs.weights) arguments.insert(arguments.end(), copy.weights.begin(), copy.weights.end());
+  variable_list arguments = needed_arguments(copy, needs);
   const variable_list found = gradients_of(results, upstream, trained_of(arguments), is_differentiable);
   auto next = found.begin();
   for (at::Tensor& argument : arguments) argument = argument.requires_grad() ? *next++ : at::Tensor();
@@ -404,6 +408,7 @@ class RecurrentFunction : public torch::autograd::Function<RecurrentFunction> {
     const at::AutoDispatchBelowADInplaceOrView without_autograd;
     auto [output, others, graph] =
         call_recurrent({input, states.vec(), weights.vec()}, implementation, settings, needs);
+    // Lengths and starts are those of the graph's settings; saved, they are known not to have changed.
     variable_list saved = {graph, settings.lengths.value_or(at::Tensor()), settings.starts.value_or(at::Tensor()),
                            input};
     saved.insert(saved.end(), states.begin(), states.end());
@@ -411,7 +416,10 @@ class RecurrentFunction : public torch::autograd::Function<RecurrentFunction> {
     context->save_for_backward(std::move(saved));
     context->set_materialize_grads(false);
     context->mark_non_differentiable({graph});
-    save(*context, settings, needs, states.size());
+    context->saved_data["num_states"] = static_cast<int64_t>(states.size());
+    context->saved_data["needs_input"] = needs.input;
+    context->saved_data["needs_states"] = needs.states;
+    context->saved_data["needs_weights"] = needs.weights;
     variable_list results = {output, graph};
     results.insert(results.end(), others.begin(), others.end());
     return results;
@@ -421,60 +429,19 @@ class RecurrentFunction : public torch::autograd::Function<RecurrentFunction> {
     upstream.erase(upstream.begin() + 1);  // of the graph's owner
     const variable_list saved = context->get_saved_variables();
     const auto num_states = context->saved_data["num_states"].toInt();
-    const Needs needs = needs_of(*context);
+    const Needs needs = {context->saved_data["needs_input"].toBool(), context->saved_data["needs_states"].toBool(),
+                         context->saved_data["needs_weights"].toBool()};
     const Call call = {
         saved[3], {saved.begin() + 4, saved.begin() + 4 + num_states}, {saved.begin() + 4 + num_states, saved.end()}};
-    const std::vector<at::Tensor> found =
-        c10::GradMode::is_enabled() || std::ranges::any_of(upstream, is_batched)
-            ? gradients_by_steps(call, settings_of(*context, saved[1], saved[2]), needs, upstream)
-            : call_recurrent_backward(saved[0], optional(upstream), call, needs);
+    const std::vector<at::Tensor> found = c10::GradMode::is_enabled() || std::ranges::any_of(upstream, is_batched)
+                                              ? gradients_by_steps(call, graph_of(saved[0]).settings, needs, upstream)
+                                              : call_recurrent_backward(saved[0], optional(upstream), call, needs);
     variable_list all = for_all_arguments(found, call.states.size(), call.weights.size(), needs);
     all.resize(all.size() + 3);  // the arguments without a gradient
     return all;
   }
 
  private:
-  static void save(AutogradContext& context, const Settings& settings, const Needs& needs, size_t num_states) {
-    auto& data = context.saved_data;
-    data["num_states"] = static_cast<int64_t>(num_states);
-    data["needs_input"] = needs.input;
-    data["needs_states"] = needs.states;
-    data["needs_weights"] = needs.weights;
-    data["cell"] = std::string(settings.cell);
-    data["num_layers"] = settings.num_layers;
-    data["bidirectional"] = settings.bidirectional;
-    data["dropout"] = settings.dropout;
-    data["training"] = settings.training;
-    data["autocast"] = settings.autocast ? c10::IValue(static_cast<int64_t>(*settings.autocast)) : c10::IValue();
-    data["result_type"] = static_cast<int64_t>(settings.result_type);
-    data["inner_type"] = static_cast<int64_t>(settings.inner_type);
-    data["all_states"] = settings.all_states;
-  }
-
-  static Needs needs_of(AutogradContext& context) {
-    auto& data = context.saved_data;
-    return {data["needs_input"].toBool(), data["needs_states"].toBool(), data["needs_weights"].toBool()};
-  }
-
-  // The result is valid as long as the context.
-  static Settings settings_of(AutogradContext& context, const at::Tensor& lengths, const at::Tensor& starts) {
-    auto& data = context.saved_data;
-    const auto if_given = [](const at::Tensor& tensor) {
-      return tensor.defined() ? std::optional(tensor) : std::nullopt;
-    };
-    return {.lengths = if_given(lengths),
-            .starts = if_given(starts),
-            .cell = data["cell"].toStringRef(),
-            .num_layers = data["num_layers"].toInt(),
-            .bidirectional = data["bidirectional"].toBool(),
-            .dropout = data["dropout"].toDouble(),
-            .training = data["training"].toBool(),
-            .autocast = data["autocast"].toOptional<at::ScalarType>(),
-            .result_type = data["result_type"].toScalarType(),
-            .inner_type = data["inner_type"].toScalarType(),
-            .all_states = data["all_states"].toBool()};
-  }
-
   static c10::List<std::optional<at::Tensor>> optional(const variable_list& tensors) {
     c10::List<std::optional<at::Tensor>> all;
     for (const at::Tensor& tensor : tensors) all.push_back(tensor.defined() ? std::optional(tensor) : std::nullopt);
