@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import os
 import pathlib
 import sys
-import tempfile
 import zipfile
 from typing import NamedTuple
+
+from ._files import write_once
 
 # The types that the program reads, by the names of PyTorch's.
 _TORCH_TYPES = {"float64": "<f8", "float32": "<f4", "float16": "<f2", "int64": "<i8", "int32": "<i4", "int16": "<i2",
@@ -102,25 +102,3 @@ def write_archive(arrays: dict[str, Array], folder: pathlib.Path) -> pathlib.Pat
                     member.write(array.data)
 
     return write_once(folder / f"{digest.hexdigest()[:16]}.npz", write)
-
-
-def write_once(file: pathlib.Path, write) -> pathlib.Path:
-    """Lets write(target) write a file, unless it is there. Others see it only when it is whole."""
-    if file.exists():
-        return file
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as target:
-        try:
-            write(target)
-        except BaseException:
-            pathlib.Path(target.name).unlink()
-            raise
-    os.chmod(target.name, 0o666 & ~_umask())
-    os.replace(target.name, file)
-    return file
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask

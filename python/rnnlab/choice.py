@@ -38,6 +38,11 @@ def is_exporting() -> bool:
     return getattr(torch.compiler, "_is_exporting_flag", False)
 
 
+def is_in_forward_mode() -> bool:
+    """Whether a level of forward-mode differentiation is open, for which oneDNN's LSTM has no derivative."""
+    return forward_ad._current_level >= 0
+
+
 def needs_torch() -> bool:
     """Whether PyTorch transforms the call in a way that only its own operators support.
 
@@ -47,7 +52,7 @@ def needs_torch() -> bool:
     if is_compiling():
         return False
     is_transformed = torch._C._functorch.peek_interpreter_stack() is not None
-    return is_transformed or forward_ad._current_level >= 0 or torch.jit.is_tracing()
+    return is_transformed or is_in_forward_mode() or torch.jit.is_tracing()
 
 
 def _keys() -> int:
@@ -59,16 +64,15 @@ with torch.inference_mode():
 _plain_keys.append(_keys())
 
 
+def _is_captured(data: torch.Tensor) -> bool:
+    return data.is_cuda and torch.cuda.is_current_stream_capturing()
+
+
 def is_plain_call(data: torch.Tensor) -> bool:
     """Whether nothing changes how PyTorch computes: no mode, transform or trace, no capture, nothing deterministic."""
     return (forward_ad._current_level < 0 and _keys() in _plain_keys
             and not torch.are_deterministic_algorithms_enabled()
-            and not (data.is_cuda and torch.cuda.is_current_stream_capturing()))
-
-
-def is_in_forward_mode() -> bool:
-    """Whether a level of forward-mode differentiation is open, for which oneDNN's LSTM has no derivative."""
-    return forward_ad._current_level >= 0
+            and not _is_captured(data))
 
 
 def fastest_for(kind: tuple, size: tuple[int, int], data: torch.Tensor, number_type: torch.dtype,
@@ -105,7 +109,7 @@ def _last_answer(kind: tuple, unmeasured: str) -> str:
 
 def _can_measure(data: torch.Tensor) -> bool:
     is_plain = type(data) in (torch.Tensor, torch.nn.Parameter) and _get_current_dispatch_mode() is None
-    return is_plain and not (data.is_cuda and torch.cuda.is_current_stream_capturing())
+    return is_plain and not _is_captured(data)
 
 
 def _rounded(count: int) -> int:
@@ -206,21 +210,13 @@ def _type_of_tiny_pass(mode, device, asked, data_type, weight_type, state_type, 
     shape, num_sequences = ((sum(batch_sizes), 1), batch_sizes[0]) if batch_sizes else ((2, 1, 1), 1)
     data = torch.zeros(shape, device=device, dtype=data_type)
     state = torch.zeros(1, num_sequences, 1, device=device, dtype=state_type)
+    hidden = (state, state) if mode == "LSTM" else state
+    options = (weights, True, 1, 0.0, False, False)
+    arguments = (data, torch.tensor(batch_sizes), hidden, *options) if batch_sizes else (data, hidden, *options, False)
     with torch.no_grad(), torch.autocast(device, dtype=asked, cache_enabled=False):
-        sizes = torch.tensor(batch_sizes) if batch_sizes else None
-        return call_torch(mode, data, (state, state), weights, True, 1, 0.0, False, False, batch_sizes=sizes)[0].dtype
+        return getattr(torch._VF, mode.lower())(*arguments)[0].dtype
 
 
 def _tiny_shapes(mode):
     num_gates = {"LSTM": 4, "GRU": 3}.get(mode, 1)
     return [(num_gates, 1), (num_gates, 1), (num_gates,), (num_gates,)]
-
-
-def call_torch(mode, data, states, weights, bias, num_layers, dropout, training, bidirectional, batch_sizes=None):
-    """Calls the function of torch that torch.nn's layers call. data: (T, B, I), or packed with its batch_sizes."""
-    function = getattr(torch._VF, mode.lower())
-    hidden = tuple(states) if mode == "LSTM" else states[0]
-    options = (weights, bias, num_layers, dropout, training, bidirectional)
-    if batch_sizes is not None:
-        return function(data, batch_sizes, hidden, *options)
-    return function(data, hidden, *options, False)

@@ -197,7 +197,8 @@ class TwinOfTorch(torch.nn.RNNBase):
 
     def _run(self, implementation, layout, data, hx, starts, all_states):
         states = self._states_of(hx, layout)
-        self._check_arguments(data, states, layout.input.batch_sizes if isinstance(layout, Packed) else None)
+        batch_sizes = layout.input.batch_sizes if isinstance(layout, Packed) else None
+        self.check_forward_args(data, self._as_hidden(states), batch_sizes)
         extras = Extras(layout.marks(starts), all_states)
         output, final, all = self._compute(implementation, layout.steps, states, layout.lengths, extras, self._weights(),
                                            self._dropout())
@@ -228,9 +229,6 @@ class TwinOfTorch(torch.nn.RNNBase):
 
     def _as_hidden(self, states):
         return tuple(states) if self.mode == "LSTM" else states[0]
-
-    def _check_arguments(self, input, states, batch_sizes) -> None:
-        self.check_forward_args(input, self._as_hidden(states), batch_sizes)
 
     def _compute(self, implementation, steps, states, lengths, extras, weights, dropout):
         number_type, result_type = choice.types_of_pass(self.mode, steps, weights[0], states[0], lengths)

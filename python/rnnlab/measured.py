@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import torch
 
+from ._files import write_whole
+
 
 class Work(NamedTuple):
     """Work that is measured once. Steps and sequences are rounded up to powers of two.
@@ -109,9 +111,8 @@ def forget_choices() -> None:
 def save_choices(path: str | os.PathLike) -> None:
     """Writes every choice to a JSON file, for load_choices in another process on a machine of the same kind."""
     found = [_to_json(choice) for choice in choices()]
-    temporary = pathlib.Path(f"{os.fspath(path)}.{os.getpid()}")
-    temporary.write_text(json.dumps({"machine": _machine(), "choices": found}, indent=1) + "\n")
-    temporary.replace(path)
+    text = json.dumps({"machine": _machine(), "choices": found}, indent=1) + "\n"
+    write_whole(pathlib.Path(path), lambda file: file.write(text.encode()))
 
 
 def load_choices(path: str | os.PathLike) -> int:

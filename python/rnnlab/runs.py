@@ -17,7 +17,8 @@ import sys
 import tempfile
 
 from . import _command
-from .arrays import Array, array_of, write_archive, write_once
+from ._files import write_once
+from .arrays import Array, array_of, write_archive
 
 SCHEMA_VERSION = 3  # of run folders and of the program's JSON
 _SIGNAL_BASE = 128
@@ -183,7 +184,7 @@ def load_run(folder) -> RunResult:
         raise ValueError(f"{folder} is not a run folder: it has no config.yaml{advice}")
     environment = _read_json(folder / "environment.json")
     summary = _read_json(folder / "summary.json") if (folder / "summary.json").exists() else None
-    return RunResult(folder, _read_epochs(folder / "epochs.jsonl"), summary, environment)
+    return RunResult(folder, _read_lines(folder / "epochs.jsonl"), summary, environment)
 
 
 def compare(*runs, baseline: str | None = None) -> Comparison:
@@ -259,10 +260,6 @@ def _settings(values: dict) -> list[str]:
     return [f"{key}={_yaml_value(value)}" for key, value in values.items()]
 
 
-def _read_lines(path: pathlib.Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 def _as_table(row: dict, has_class_names: bool) -> dict:
     """Returns a row of predict's JSON with a column for each class. The classes of arrays are numbers."""
     row = dict(row)
@@ -315,7 +312,7 @@ def _read_json(path: pathlib.Path) -> dict:
     return value
 
 
-def _read_epochs(path: pathlib.Path) -> list[dict]:
+def _read_lines(path: pathlib.Path) -> list[dict]:
     if not path.exists():
         return []
     lines = path.read_text(encoding="utf-8").split("\n")
