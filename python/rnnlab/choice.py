@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import math
 import threading
 import time
+import warnings
+from typing import TYPE_CHECKING
 
 import torch
 from torch.autograd import forward_ad
@@ -15,6 +18,9 @@ from torch.utils._python_dispatch import _disable_current_modes, _get_current_di
 
 from . import measured
 from .measured import Choice, Work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Not "cudnn", because torch.nn runs cuDNN too. In float32 without TF32, "persistent" computes small factors with fewer
 # digits than cuDNN does, so only a program that names it gets it, as in experiment files.
@@ -68,6 +74,19 @@ def _is_captured(data: torch.Tensor) -> bool:
     return data.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
+def _is_on_own_stream(data: torch.Tensor) -> bool:
+    """Whether a stream of the program's own is current, where programs warm up what a CUDA graph captures next."""
+    return data.is_cuda and torch._C._cuda_getCurrentRawStream(data.get_device()) != 0
+
+
+def state_of_gpu(data: torch.Tensor) -> tuple[bool, bool, bool] | None:
+    """What a choice depends on where the data are on a GPU, and which is cheap to ask for."""
+    if not data.is_cuda:
+        return None
+    is_on_own_stream = _is_on_own_stream(data)
+    return runs_tf32(), is_on_own_stream, is_on_own_stream and _is_captured(data)
+
+
 def is_plain_call(data: torch.Tensor) -> bool:
     """Whether nothing changes how PyTorch computes: no mode, transform or trace, no capture, nothing deterministic."""
     return (forward_ad._current_level < 0 and _keys() in _plain_keys
@@ -84,6 +103,9 @@ def fastest_for(kind: tuple, size: tuple[int, int], data: torch.Tensor, number_t
     can be measured, as while a CUDA graph is captured or tensors are fake. Without an answer, `unmeasured` is taken. A
     program that torch.export makes has it, too: if it is torch.nn's code, the program runs without rnnlab. Nothing is
     measured where PyTorch is to be deterministic: the first of `names` is taken.
+
+    A graph's replay takes no time of the host, so what it captures has a choice of its own. It is measured in the calls
+    on a stream of the program's own, with which programs warm up; without them, the choice of other calls is taken.
     """
     if is_exporting():
         return unmeasured
@@ -93,13 +115,22 @@ def fastest_for(kind: tuple, size: tuple[int, int], data: torch.Tensor, number_t
     if is_compiling():
         return _last_answer(kind, unmeasured)
     work = Work(*kind, *map(_rounded, size))
-    known = measured.find(work)
-    if known or not _can_measure(data):
-        return known or unmeasured
+    of_graph = work._replace(is_captured=True)
+    if _is_captured(data):
+        return measured.find(of_graph) or measured.find(work) or unmeasured
+    if _can_measure(data):
+        _measure_once(work, data, time_pass)
+        if _is_on_own_stream(data):
+            _measure_once(of_graph, data, time_pass)
+    return measured.find(work) or unmeasured
+
+
+def _measure_once(work: Work, data: torch.Tensor, time_pass) -> None:
+    if measured.find(work) is not None:
+        return
     with _measuring:
         if measured.find(work) is None:
             measured.add(_measure(work, data, time_pass))
-    return measured.find(work) or unmeasured
 
 
 @torch.compiler.assume_constant_result  # what is compiled keeps its choice, though later calls measure other sizes
@@ -108,8 +139,7 @@ def _last_answer(kind: tuple, unmeasured: str) -> str:
 
 
 def _can_measure(data: torch.Tensor) -> bool:
-    is_plain = type(data) in (torch.Tensor, torch.nn.Parameter) and _get_current_dispatch_mode() is None
-    return is_plain and not _is_captured(data)
+    return type(data) in (torch.Tensor, torch.nn.Parameter) and _get_current_dispatch_mode() is None
 
 
 def _rounded(count: int) -> int:
@@ -119,12 +149,13 @@ def _rounded(count: int) -> int:
 
 def _measure(work: Work, data, time_pass) -> Choice:
     """Times the candidates in turns; the shortest pass of each counts, because other work can only lengthen one."""
+    passes = {name: functools.partial(time_pass, name) for name in work.candidates}
+    able = {name: ready for name, one in passes.items() if (ready := _ready(one, work, data)) is not None}
     seconds = dict.fromkeys(work.candidates, math.inf)
-    able = [name for name in work.candidates if _can_run(name, data, time_pass)]
     began = time.perf_counter()
     for number in range(1, _MOST_ROUNDS + 1):
-        for name in able:
-            seconds[name] = min(seconds[name], _seconds_of_pass(name, data, time_pass))
+        for name, ready in able.items():
+            seconds[name] = min(seconds[name], _seconds_of(ready, data))
         so_far = time.perf_counter() - began
         if so_far > _TOO_LONG or (number >= _LEAST_ROUNDS and so_far > _LONG_ENOUGH):
             break
@@ -133,19 +164,31 @@ def _measure(work: Work, data, time_pass) -> Choice:
     return choice
 
 
-def _can_run(name: str, data, time_pass) -> bool:
-    """Warms up: kernels are compiled and loaded. An implementation that cannot run here is not chosen."""
+def _ready(one_pass: Callable[[], None], work: Work, data) -> Callable[[], None] | None:
+    """Warms up: kernels are compiled and loaded. Returns what is timed, or None if it cannot run here."""
     try:
         for _ in range(_WARMUP_PASSES):
-            _seconds_of_pass(name, data, time_pass)
+            _seconds_of(one_pass, data)
+        return _replay_of(one_pass, data.device) if work.is_captured else one_pass
     except (ValueError, RuntimeError):
-        return False
-    return True
+        return None
 
 
-def _seconds_of_pass(name: str, data, time_pass) -> float:
+def _replay_of(one_pass: Callable[[], None], device: torch.device) -> Callable[[], None]:
+    """Captures the pass on the current stream. Other threads may do meanwhile what a capture forbids."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.device(device):
+        graph.capture_begin(capture_error_mode="thread_local")
+        try:
+            one_pass()
+        finally:
+            graph.capture_end()
+    return graph.replay
+
+
+def _seconds_of(run: Callable[[], None], data) -> float:
     began = time.perf_counter()
-    time_pass(name)
+    run()
     if data.is_cuda:
         torch.cuda.synchronize(data.device)
     return time.perf_counter() - began
@@ -213,7 +256,8 @@ def _type_of_tiny_pass(mode, device, asked, data_type, weight_type, state_type, 
     hidden = (state, state) if mode == "LSTM" else state
     options = (weights, True, 1, 0.0, False, False)
     arguments = (data, torch.tensor(batch_sizes), hidden, *options) if batch_sizes else (data, hidden, *options, False)
-    with torch.no_grad(), torch.autocast(device, dtype=asked, cache_enabled=False):
+    with torch.no_grad(), torch.autocast(device, dtype=asked, cache_enabled=False), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # cuDNN's layer warns of weights that are not in one block of memory
         return getattr(torch._VF, mode.lower())(*arguments)[0].dtype
 
 

@@ -92,7 +92,7 @@ class TwinOfTorch(torch.nn.RNNBase):
             # A call like the last one does not ask everything again, which would take longer than a small layer.
             call = (input.shape, input.dtype, input.device, self.training, self.implementation, torch.is_grad_enabled(),
                     torch._C._is_any_autocast_enabled(), measured.num_changes, self.dropout,
-                    choice.runs_tf32() if input.is_cuda else None)
+                    choice.state_of_gpu(input))
             last = self.__dict__.get("_last")
             if last is not None and last[0] == call:
                 self.__dict__["implementation_used"] = last[1]
@@ -105,15 +105,13 @@ class TwinOfTorch(torch.nn.RNNBase):
         if call is not None and choice.is_plain_call(input):
             self.__dict__["_last"] = (call, implementation)
         if implementation == "torch":
-            return self._run_torch(input, hx)
+            # An exported program must hold the layer. The call is here, because a break of torch.compile's graph in a
+            # function below would have that function compiled and guarded, too.
+            is_outside = choice.is_compiling() and not choice.is_exporting()
+            return _run_outside_of_graph(self, input, hx) if is_outside else self._torch_class.forward(self, input, hx)
         if isinstance(input, PackedSequence):
             return self._run_packed(implementation, input, hx, starts, all_states)
         return self._run_whole(implementation, input, hx, starts, all_states)
-
-    def _run_torch(self, input, hx):
-        if choice.is_compiling() and not choice.is_exporting():  # an exported program must hold the layer
-            return _run_outside_of_graph(self, input, hx)
-        return self._torch_class.forward(self, input, hx)
 
     def _choose(self, input, features: tuple[str, ...]) -> str:
         data = input.data if isinstance(input, PackedSequence) else input
@@ -198,21 +196,20 @@ class TwinOfTorch(torch.nn.RNNBase):
     def _run(self, implementation, layout, data, hx, starts, all_states):
         states = self._states_of(hx, layout)
         batch_sizes = layout.input.batch_sizes if isinstance(layout, Packed) else None
-        self.check_forward_args(data, self._as_hidden(states), batch_sizes)
+        if hx is None:
+            self.check_input(data, batch_sizes)
+        else:
+            self.check_forward_args(data, self._as_hidden(states), batch_sizes)
         extras = Extras(layout.marks(starts), all_states)
         output, final, all = self._compute(implementation, layout.steps, states, layout.lengths, extras, self._weights(),
                                            self._dropout())
         results = layout.output(output), self._as_hidden(layout.final_states(final))
         return (*results, self._as_hidden(layout.states_of_steps(all))) if all_states else results
 
-    def _zero_states(self, steps) -> list:
-        num_directions = 2 if self.bidirectional else 1
-        zeros = steps.new_zeros(self.num_layers * num_directions, steps.size(1), self.hidden_size)
-        return [zeros, zeros] if self.mode == "LSTM" else [zeros]
-
     def _states_of(self, hx, layout) -> list:
         if hx is None:
-            return self._zero_states(layout.steps)
+            num_rows = self.num_layers * (2 if self.bidirectional else 1)
+            return operators.zero_states(layout.steps, num_rows, self.hidden_size, 2 if self.mode == "LSTM" else 1)
         is_lstm = self.mode == "LSTM"
         if is_lstm and isinstance(hx, torch.Tensor):
             raise TypeError("LSTM: hx is one tensor, expected a pair of tensors (h_0, c_0)")

@@ -19,6 +19,7 @@ class Work(NamedTuple):
     """Work that is measured once. Steps and sequences are rounded up to powers of two.
 
     cell: a name of torch.nn ("LSTM"), or the text of a cell (Cell.spec). number_type: that of the products.
+    is_captured: a CUDA graph replays the pass, so that only the GPU's time counts.
     """
 
     cell: str
@@ -37,6 +38,7 @@ class Work(NamedTuple):
     candidates: tuple[str, ...]
     num_steps: int
     num_sequences: int
+    is_captured: bool = False
 
 
 _NUM_FIELDS_OF_KIND = Work._fields.index("num_steps")
@@ -54,11 +56,12 @@ class Choice:
         times = ", ".join(f"{name} {1e3 * seconds:.3g} ms" for name, seconds in self.seconds.items())
         work = self.work
         what = f"{_name_of(work.cell)}, {work.num_layers} x {work.hidden_size} units, {work.num_steps} steps of {work.num_sequences}"
-        return f"{self.implementation} for {what} sequences, {_text(work.number_type)} on {work.device} ({times})"
+        place = f"{_text(work.number_type)} on {work.device}" + (" in a CUDA graph" if work.is_captured else "")
+        return f"{self.implementation} for {what} sequences, {place} ({times})"
 
 
 _known: dict[Work, Choice] = {}
-_last: dict[tuple, Choice] = {}  # by the fields of Work before the size: what was used or decided last
+_last: dict[tuple, Choice] = {}  # by the fields of Work before the size: what was used or decided last without a capture
 _lock = threading.Lock()
 num_changes = 0  # another number whenever a choice may be another one
 
@@ -68,8 +71,13 @@ def find(work: Work) -> str | None:
     choice = _known.get(work)
     if choice is None:
         return None
-    _last[work[:_NUM_FIELDS_OF_KIND]] = choice
+    _remember(choice)
     return choice.implementation
+
+
+def _remember(choice: Choice) -> None:
+    if not choice.work.is_captured:
+        _last[choice.work[:_NUM_FIELDS_OF_KIND]] = choice
 
 
 def last_of(kind: tuple) -> str | None:
@@ -81,7 +89,8 @@ def last_of(kind: tuple) -> str | None:
 def add(choice: Choice) -> None:
     global num_changes
     with _lock:
-        _known[choice.work] = _last[choice.work[:_NUM_FIELDS_OF_KIND]] = choice
+        _known[choice.work] = choice
+        _remember(choice)
         num_changes += 1
 
 

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import pathlib
+from typing import NamedTuple
 
 import torch
 from torch.utils.checkpoint import checkpoint
@@ -34,8 +34,7 @@ def check_implementation(name: str, names: tuple[str, ...] = IMPLEMENTATIONS) ->
     raise ValueError(f"implementation is {name!r}{advice}; use {', '.join(names[:-1])} or {names[-1]}")
 
 
-@dataclasses.dataclass(frozen=True)
-class Work:
+class Work(NamedTuple):
     """What the operators compute, without tensors.
 
     cell: the name of a cell, or what Cell.spec returns. number_type: that of products under autocast, or None.
@@ -53,10 +52,16 @@ class Work:
     inner_type: torch.dtype
 
 
+def zero_states(steps, num_rows: int, hidden_size: int, count: int) -> list:
+    """Returns `count` states that are zero, as the operators take them: without elements, (num_rows, 0, hidden_size)."""
+    return [steps.new_empty((num_rows, 0, hidden_size))] * count
+
+
 def compute(work: Work, steps, states: list, weights: list, lengths, extras: Extras):
     """Computes a layer, and returns its output (T, B, D * H), its final states, and the states after each step.
 
-    weights: in the order of rnnlab's parameters, biases included. The states after each step are (L * D, T, B, H); none
+    states: as zero_states() returns them, or each (L * D, B, H). weights: in the order of rnnlab's parameters, biases
+    included. The states after each step are (L * D, T, B, H); none
     if extras do not ask for them.
     """
     layer = (work.num_layers, work.bidirectional, work.dropout, work.training)
@@ -102,14 +107,13 @@ def _(input, states, weights, lengths, cell, implementation, num_layers, bidirec
         if tensor.device != input.device:
             raise RuntimeError(f"the input is on {input.device}, but a state or weight is on {tensor.device}")
     num_steps, batch_size, _ = input.shape
-    hidden_size = states[0].shape[2]
+    num_rows, _, hidden_size = states[0].shape
     dtype, inner = (_TYPES.get(given, given) for given in (result_type, inner_type))
     output = input.new_empty((num_steps, batch_size, hidden_size * (1 + bidirectional)), dtype=dtype)
     types = [dtype] + [inner] * (len(states) - 1)
-    others = [state.new_empty(state.shape, dtype=kind) for state, kind in zip(states, types)]
+    others = [input.new_empty((num_rows, batch_size, hidden_size), dtype=kind) for kind in types]
     if all_states:
-        shape = (states[0].shape[0], num_steps, batch_size, hidden_size)
-        others += [state.new_empty(shape, dtype=kind) for state, kind in zip(states, types)]
+        others += [input.new_empty((num_rows, num_steps, batch_size, hidden_size), dtype=kind) for kind in types]
     return output, others, torch.empty((1,), dtype=torch.uint8, device="cpu")
 
 

@@ -162,9 +162,8 @@ class Recurrent(torch.nn.Module):
                              "convert one of them")
 
     def _zero_states(self, steps) -> list:
-        shape = (self.num_layers * (1 + self.bidirectional), steps.size(1), self.hidden_size)
-        types = [steps.dtype] + [_inner_type(steps)] * (len(self.cell.states) - 1)
-        return [steps.new_zeros(shape, dtype=dtype) for dtype in types]
+        num_rows = self.num_layers * (1 + self.bidirectional)
+        return operators.zero_states(steps, num_rows, self.hidden_size, len(self.cell.states))
 
     def _states_of(self, initial_states, layout) -> list:
         self._check_input(layout.steps)

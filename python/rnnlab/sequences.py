@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import dataclasses
+from typing import NamedTuple
 
 import torch
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 
-@dataclasses.dataclass(frozen=True)
-class Extras:
+class Extras(NamedTuple):
     """What a call has beside input and states.
 
     starts: (T, B) bool, the steps before which the states are zero; None if there are none.

@@ -7,6 +7,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "layers/device/cuda_library.h"
@@ -26,8 +27,11 @@ inline c10::Stream stream_from_pool(c10::Device device, int priority) {
 }
 
 // Work that is queued on stream `after` from now on waits for all work that is queued on stream `before` now.
+// An event that is recorded again does not change what streams already wait for, so a thread needs one for each device:
+// to make one takes as long as to record it.
 inline void order_streams(const c10::Stream& before, const c10::Stream& after) {
-  c10::Event event(before.device_type());
+  static thread_local std::unordered_map<c10::Device, c10::Event> events;
+  c10::Event& event = events.try_emplace(before.device(), before.device_type()).first->second;
   event.record(before);
   event.block(after);
 }

@@ -58,8 +58,8 @@ struct Settings {
 };
 
 struct Call {
-  at::Tensor input;  // (T, B, I)
-  std::vector<at::Tensor> states;
+  at::Tensor input;                 // (T, B, I)
+  std::vector<at::Tensor> states;   // each (L * D, B, H), or (L * D, 0, H) if it is zero
   std::vector<at::Tensor> weights;  // in the order of parameter_specs
 };
 
@@ -169,9 +169,11 @@ void check_weights(const RecurrentOptions& options, const Call& call) {
   }
 }
 
+// States without elements are zero.
 RecurrentState state_of(const std::vector<at::Tensor>& states) {
-  RecurrentState state = {states.front()};
-  state.inner.assign(states.begin() + 1, states.end());
+  const auto given = [](const at::Tensor& state) { return state.numel() == 0 ? at::Tensor() : state; };
+  RecurrentState state = {given(states.front())};
+  std::transform(states.begin() + 1, states.end(), std::back_inserter(state.inner), given);
   return state;
 }
 
@@ -213,9 +215,10 @@ std::unique_ptr<PassGraph> recorded(LayerKind kind, const Call& call, const Sett
 }
 
 // Results must not share memory with each other or with what the backward pass needs.
-at::Tensor as_result(const at::Tensor& tensor, bool is_kept) {
+at::Tensor as_result(const at::Tensor& tensor, bool may_be_shared) {
+  const bool is_shared = may_be_shared && (tensor.use_count() > 1 || tensor.storage().use_count() > 1);
   const at::Tensor result = tensor.detach();
-  return is_kept || !result.is_contiguous() ? result.clone(at::MemoryFormat::Contiguous) : result;
+  return is_shared || !result.is_contiguous() ? result.clone(at::MemoryFormat::Contiguous) : result;
 }
 
 using Results = std::tuple<at::Tensor, std::vector<at::Tensor>, at::Tensor>;

@@ -31,10 +31,13 @@ StreamSet::StreamSet(at::Device device, size_t num_side_streams, size_t num_main
   const c10::Stream current = current_stream(device);
   const int priority = num_main_streams > 0 ? priority_of_stream(current) : kLowestPriority;
   streams_.push_back(current);
-  for (size_t i = 1; i <= num_side_streams + num_main_streams; ++i) {
+  for (size_t i = 1; i <= num_side_streams + num_main_streams; ++i)
     streams_.push_back(pooled_stream(device, i <= num_side_streams ? kLowestPriority : priority, i));
-    order(0, i);
-  }
+  are_begun_.resize(streams_.size());
+  are_begun_[0] = true;
+  if (streams_.size() <= 1) return;
+  begin_.emplace(device.type());
+  begin_->record(current);
 }
 
 StreamSet::~StreamSet() {
@@ -45,14 +48,22 @@ StreamSet::~StreamSet() {
   }
 }
 
+void StreamSet::begin(size_t stream) const {
+  if (are_begun_[stream]) return;
+  begin_->block(streams_[stream]);
+  are_begun_[stream] = true;
+}
+
 void StreamSet::run(size_t stream, const std::function<void()>& work) const {
   if (stream == 0 || streams_.size() <= 1) return work();
+  begin(stream);
   const c10::StreamGuard guard(streams_[stream]);
   work();
 }
 
 void StreamSet::order(size_t before, size_t after) const {
-  if (before == after || streams_.size() <= 1) return;
+  if (before == after || streams_.size() <= 1 || !are_begun_[before]) return;
+  begin(after);
   order_streams(streams_[before], streams_[after]);
 }
 

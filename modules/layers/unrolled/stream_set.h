@@ -5,10 +5,12 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Event.h>
 #include <c10/core/Stream.h>
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace rnnlab {
@@ -16,7 +18,8 @@ namespace rnnlab {
 class StreamSet {
  public:
   // Stream 0 is followed by the side streams and then by the main streams. All streams begin after the work that is
-  // queued on the current stream. join() is not needed if nothing is queued on further streams.
+  // queued on the current stream. A stream that is not used costs nothing. join() is not needed if nothing is queued on
+  // further streams.
   StreamSet(at::Device device, size_t num_side_streams, size_t num_main_streams = 0);
 
   // Joins the streams of a pass that ends by an exception. Its tensors are freed on the current stream, and their
@@ -35,7 +38,11 @@ class StreamSet {
   void join();
 
  private:
-  std::vector<c10::Stream> streams_;  // empty on the CPU
+  void begin(size_t stream) const;
+
+  std::vector<c10::Stream> streams_;     // empty on the CPU
+  std::optional<c10::Event> begin_;      // recorded on stream 0, if there are others
+  mutable std::vector<bool> are_begun_;  // the streams that wait for begin_
   bool is_joined_ = false;
 };
 
