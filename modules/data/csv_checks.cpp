@@ -162,6 +162,24 @@ void check_time(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"gaps", "window"}, "only series have gaps: remove gaps, or set window");
 }
 
+// What is known ahead is an input of the rows before, and the calendar needs rows with times.
+void check_derived(const DataSettings& settings, config::Checker& checker) {
+  if (!settings.known.empty() && (settings.window == 0 || has_target_per_step(settings)))
+    checker.complain({"known", "window"}, "only a forecast reads what is known ahead: set window and horizon");
+  if (!settings.calendar.empty() && !has_series(settings))
+    checker.complain({"calendar", "window"}, "the rows are independent samples, without an order in time: set window");
+  if (refuse_duplicates("known", settings.known, checker)) return;
+  for (const auto& [key, names] : {std::pair("target", settings.target),
+                                   {"categories", settings.categories},
+                                   {"group", std::vector{settings.group}},
+                                   {"time", std::vector{settings.time}}})
+    for (const std::string& name : settings.known)
+      if (std::ranges::count(names, name) > 0)
+        checker.complain({"known", key}, fmt::format("{} is in both, but what is known ahead is a column of numbers of "
+                                                     "its own: remove it from one of the two",
+                                                     in_quotes(name)));
+}
+
 void check_rows(const DataSettings& settings, config::Checker& checker) {
   if (is_meaning_of_rows_unknown(checker)) return;
   check_features(settings, checker);
@@ -171,6 +189,7 @@ void check_rows(const DataSettings& settings, config::Checker& checker) {
   check_sequences(settings, checker);
   check_steps_of_categories(settings, checker);
   check_time(settings, checker);
+  check_derived(settings, checker);
 }
 
 }  // namespace

@@ -128,7 +128,22 @@ std::vector<std::string> target_names(const DataSettings& settings) {
   if (settings.horizon.size() == 1) return settings.target;
   std::vector<std::string> names;
   for (const std::string& target : settings.target)
-    for (const int64_t horizon : settings.horizon) names.push_back(fmt::format("{}+{}", target, horizon));
+    for (const int64_t horizon : settings.horizon) names.push_back(name_ahead(target, horizon));
+  return names;
+}
+
+std::string name_ahead(const std::string& column, int64_t horizon) { return fmt::format("{}+{}", column, horizon); }
+
+std::string name_of_phase(std::string_view coordinate, CalendarPhase phase) {
+  return fmt::format("{}({})", coordinate, config::name_of(phase));
+}
+
+std::vector<std::string> derived_names(const DataSettings& settings) {
+  std::vector<std::string> names;
+  for (const std::string& column : settings.known)
+    for (const int64_t horizon : settings.horizon) names.push_back(name_ahead(column, horizon));
+  for (const CalendarPhase phase : settings.calendar)
+    for (const std::string_view coordinate : kCoordinates) names.push_back(name_of_phase(coordinate, phase));
   return names;
 }
 

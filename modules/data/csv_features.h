@@ -3,7 +3,9 @@
 // hardly meant as inputs, such as the numbers of the rows, are refused unless data.features names them.
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/data_settings.h"
@@ -16,6 +18,17 @@ Task csv_task(const DataSettings& settings);
 
 // Returns the names of the outputs for numbers: those of data.target, with the horizon if there are several: "OT+1".
 std::vector<std::string> target_names(const DataSettings& settings);
+
+// Returns the name of an input that has a column's values in the row that is so many rows later: "holiday+1".
+std::string name_ahead(const std::string& column, int64_t horizon);
+
+// A phase of the calendar is two inputs, "sin(hour)" and "cos(hour)": where a moment is on the circle of its period,
+// whose end is beside its beginning.
+inline constexpr std::array<std::string_view, 2> kCoordinates = {"sin", "cos"};
+std::string name_of_phase(std::string_view coordinate, CalendarPhase phase);
+
+// Returns the names of the inputs that data.known and data.calendar add, in their order.
+std::vector<std::string> derived_names(const DataSettings& settings);
 
 // Returns data.features, or the columns that are left. Adds a note to `notes` for a column that is left out. Throws
 // UserError kData if no column is left, or one is hardly meant as an input. `task` is csv_task(settings).

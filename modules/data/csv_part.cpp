@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "data/csv_future_rows.h"
 #include "data/csv_time.h"
 #include "data/readers/rows.h"
 
@@ -77,6 +78,20 @@ void drop_across_breaks(const CsvPart& part, SeriesWindows& all, const std::stri
                 name, counted(all.windows.window, "row"));
 }
 
+// Leaves out the windows whose last target is after what the file says ahead. Those with targets in the file are none.
+void drop_beyond_known(const CsvPart& part, SeriesWindows& all, const DataSettings& settings, const std::string& name) {
+  if (part.known.empty()) return;
+  all.num_beyond_known = keep_windows(all.windows, [&](size_t i) {
+    const int64_t last = all.windows.first[i] + settings.window - 1 + settings.horizon.back();
+    return part.series_of(all.windows.first[i]).is_known_until(last);
+  });
+  if (all.windows.first.empty())
+    throw_error(ExitCode::kData,
+                "{}: no row has the columns of data.known up to the horizon {}; add rows after the last one in which "
+                "they have values and the other inputs have none",
+                name, settings.horizon.back());
+}
+
 // Returns how many rows of the series before these the inputs may have.
 int64_t rows_before(const CsvSeries& series, const std::vector<int64_t>& rows, const DataSettings& settings,
                     LastWindows last) {
@@ -127,6 +142,7 @@ SeriesWindows windows_of_series(const CsvPart& part, const std::vector<int64_t>&
                           ? SeriesWindows{windows_of(part.series.front(), rows, settings, last, name), 1, 0}
                           : windows_of_each(part, rows, settings, last, name);
   drop_across_breaks(part, all, name);
+  drop_beyond_known(part, all, settings, name);
   if (settings.window == 0 || settings.missing != MissingPolicy::kDrop) return all;
   drop_windows_with_gaps(part, all);
   if (all.windows.first.empty())
@@ -187,19 +203,45 @@ void refuse_decimal_classes(const std::string& path, const std::string& name, co
               path, in_quotes(name), *decimal);
 }
 
-void require_targets(const CsvPart& part) {
-  for (const NumericColumn& column : part.targets) {
-    if (column.num_missing == 0) continue;
-    const auto row = std::ranges::find_if(column.values, [](double value) { return std::isnan(value); });
-    part.table.fail_at(row - column.values.begin(), part.table.column_index(column.name),
-                       "the target is missing; fill it, or set data.missing: drop, which leaves missing targets out of "
-                       "losses and metrics");
-  }
+// Returns the first row of the part without a value in the column.
+std::optional<int64_t> first_missing(const NumericColumn& column) {
+  const auto row = std::ranges::find_if(column.values, [](double value) { return std::isnan(value); });
+  return row == column.values.end() ? std::nullopt : std::optional(row - column.values.begin());
+}
+
+[[noreturn]] void refuse_missing_target(const CsvPart& part, int64_t row, const std::string& column) {
+  part.table.fail_at(part.table_row(row), part.table.column_index(column),
+                     "the target is missing; fill it, or set data.missing: drop, which leaves missing targets out of "
+                     "losses and metrics");
+}
+
+void require_targets(const CsvPart& part, const DataSettings& settings) {
+  if (missing_targets(settings, part.wanted) != MissingTargets::kRefused) return;
+  for (const NumericColumn& column : part.targets)
+    if (const auto row = first_missing(column)) refuse_missing_target(part, *row, column.name);
+  const auto no_class = std::ranges::find(part.classes, -1);
+  if (no_class != part.classes.end())
+    refuse_missing_target(part, no_class - part.classes.begin(), settings.target.front());
+}
+
+// Known values may be missing neither in the rows of a series nor after them.
+void require_features(const CsvPart& part, const DataSettings& settings) {
+  if (settings.missing != MissingPolicy::kError) return;
+  for (const NumericColumn& column : part.features)
+    if (const auto row = first_missing(column))
+      fail_missing_number(part.table, part.table_row(*row), part.table.column_index(column.name));
+  for (const NumericColumn& column : part.known)
+    for (const CsvSeries& series : part.series)
+      for (const int64_t row : series.future_rows)
+        if (std::isnan(column.values[static_cast<size_t>(row)]))
+          fail_missing_number(part.table, row, part.table.column_index(column.name));
 }
 
 void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* like) {
   const Task task = csv_task(settings);
-  const MissingTargets missing = missing_targets(settings, part.wanted);
+  // Rows that only say what is known ahead have no target, and are told from others later.
+  const MissingTargets missing =
+      settings.known.empty() ? missing_targets(settings, part.wanted) : MissingTargets::kAllowed;
   if (task == Task::kClassification) {
     const std::string& name = settings.target.at(0);
     if (like != nullptr) {
@@ -215,7 +257,7 @@ void read_targets(CsvPart& part, const DataSettings& settings, const CsvLayout* 
     return;
   }
   part.targets = numbers(part.table, settings.target, MissingPolicy::kDrop);
-  if (missing == MissingTargets::kRefused) require_targets(part);
+  if (settings.known.empty()) require_targets(part, settings);
   if (task != Task::kBinary) return;
   for (const NumericColumn& column : part.targets) {
     require_within(part.table, column, 0, 1, "a binary target from 0 to 1 (else use task: classification)");
@@ -302,7 +344,7 @@ void take_rows_of(CsvPart& part, const std::vector<SeriesRows>& all) {
   for (const auto& [name, rows] : all) {
     const int64_t begin = std::ssize(part.file_rows);
     part.file_rows.insert(part.file_rows.end(), rows.begin(), rows.end());
-    part.series.push_back({name, {begin, std::ssize(part.file_rows)}});
+    part.series.push_back({name, {begin, std::ssize(part.file_rows)}, {}});
   }
   if (part.file_rows == first_rows(part.table.num_rows())) {
     part.file_rows.clear();
@@ -344,6 +386,24 @@ void add_breaks(CsvPart& part, const std::vector<int64_t>& rows_after_gaps) {
     if (is_after_gap[static_cast<size_t>(part.table_row(row))]) part.breaks.push_back(row);
 }
 
+// The part has its columns in the order of the table.
+MeasuredColumns measured_columns(const CsvPart& part, const DataSettings& settings) {
+  MeasuredColumns measured{.numbers = {}, .texts = {}, .classes = part.classes};
+  for (const NumericColumn& column : part.features)
+    if (!is_listed(settings.known, column.name)) measured.numbers.push_back(&column);
+  for (const NumericColumn& column : part.targets) measured.numbers.push_back(&column);
+  for (const std::string& name : settings.categories) measured.texts.push_back(part.table.column_index(name));
+  return measured;
+}
+
+void note_future_rows(CsvPart& part) {
+  int64_t count = 0;
+  for (const CsvSeries& series : part.series) count += std::ssize(series.future_rows);
+  if (count == 0) return;
+  part.notes.push_back(fmt::format("{} at the end only {} data.known, and {} no part of the series",
+                                   counted(count, "row"), count == 1 ? "has" : "have", count == 1 ? "is" : "are"));
+}
+
 void make_series(CsvPart& part, const DataSettings& settings) {
   std::vector<SeriesRows> series = rows_by_series(part.table, settings.group);
   TimeTreatment treatment;
@@ -352,7 +412,11 @@ void make_series(CsvPart& part, const DataSettings& settings) {
   else
     refuse_or_note_no_times(part, settings);
   part.notes.insert(part.notes.end(), treatment.notes.begin(), treatment.notes.end());
+  std::vector<std::vector<int64_t>> future(series.size());
+  if (!settings.known.empty()) future = take_future_rows(part.table, measured_columns(part, settings), series);
   take_rows_of(part, series);
+  for (size_t i = 0; i < future.size(); ++i) part.series[i].future_rows = std::move(future[i]);
+  note_future_rows(part);
   add_breaks(part, treatment.rows_after_gaps);
 }
 
@@ -363,6 +427,20 @@ void note_booleans(CsvPart& part) {
       if (column.is_boolean) add_once(names, in_quotes(column.name));
   if (!names.empty())
     part.notes.push_back(fmt::format("true and false are the numbers 1 and 0 in {}", join_with_and(names)));
+}
+
+void refuse_names_of_derived(const CsvTable& table, const std::vector<std::string>& names,
+                             const std::vector<std::string>& derived) {
+  const auto found = std::ranges::find_if(names, [&](const std::string& name) { return is_listed(derived, name); });
+  if (found == names.end()) return;
+  throw_error(ExitCode::kData,
+              "{}: column {} has the name of an input that data.known or data.calendar makes; rename the column, or "
+              "leave it out of data.features",
+              table.path(), in_quotes(*found));
+}
+
+const NumericColumn& column_named(const std::vector<NumericColumn>& columns, const std::string& name) {
+  return *std::ranges::find(columns, name, &NumericColumn::name);
 }
 
 // Returns the column of the times as CsvPart::time. The settings may name it, also for a run of an earlier version.
@@ -384,17 +462,28 @@ CsvPart read_csv_part(CsvTable table, const DataSettings& settings, const CsvLay
   require_columns(part.table, "data.id", settings.id);
   if (!settings.group.empty()) require_columns(part.table, "data.group", {settings.group});
   require_columns(part.table, "data.categories", settings.categories);
+  require_columns(part.table, "data.known", settings.known);
   if (!settings.time.empty()) require_columns(part.table, "data.time", {settings.time});
   std::vector<std::string> names =
       like != nullptr ? like->features : feature_names(part.table, settings, csv_task(settings), part.notes);
-  std::erase_if(names, [&](const std::string& name) { return is_listed(settings.categories, name); });
-  part.features = numbers(part.table, names,
-                          settings.missing == MissingPolicy::kError ? MissingPolicy::kError : MissingPolicy::kDrop);
+  const std::vector<std::string> derived = derived_names(settings);
+  std::erase_if(names, [&](const std::string& name) {
+    return is_listed(settings.categories, name) || (like != nullptr && is_listed(derived, name));
+  });
+  for (const std::string& name : settings.known) add_once(names, name);
+  refuse_names_of_derived(part.table, names, derived);
+  const bool refuses_missing = settings.missing == MissingPolicy::kError && settings.known.empty();
+  part.features = numbers(part.table, names, refuses_missing ? MissingPolicy::kError : MissingPolicy::kDrop);
+  for (const std::string& name : settings.known) part.known.push_back(column_named(part.features, name));
   if (needs_targets) read_targets(part, settings, like);
   note_booleans(part);
   part.is_of_old_run = like != nullptr && !like->time;
   part.time = time_column(part.table, settings, like);
   make_series(part, settings);
+  if (!settings.known.empty()) {
+    require_features(part, settings);
+    require_targets(part, settings);
+  }
   return part;
 }
 

@@ -35,6 +35,10 @@ struct CsvLayout {
 struct CsvSeries {
   std::string name;  // "" without data.group
   RowRange rows;
+  std::vector<int64_t> future_rows = {};  // of the table, after the end: only columns of data.known have values there
+
+  // Returns whether the file says what is known ahead up to this row, which may lie after the end.
+  bool is_known_until(int64_t row) const { return row < rows.end + std::ssize(future_rows); }
 };
 
 // With data.group the rows are in the order of the series, and within a series in the order of the file, or of time.
@@ -43,6 +47,7 @@ struct CsvPart {
   std::vector<int64_t> file_rows;       // the row of the file for each row; empty if they are equal
   std::vector<CsvSeries> series;        // at least one; together they have all rows
   std::vector<NumericColumn> features;  // NaN if a value is missing, until fill_missing() fills it
+  std::vector<NumericColumn> known;     // of data.known, in the rows of the table
   std::vector<NumericColumn> targets;   // for regression and binary; NaN if a value is missing, whatever the policy
   std::vector<int64_t> classes;         // for classification: indices into labels, or -1
   std::vector<std::string> labels;
@@ -100,6 +105,7 @@ struct SeriesWindows {
   int64_t num_too_short = 0;
   int64_t num_with_gaps = 0;      // windows
   int64_t num_across_breaks = 0;  // windows
+  int64_t num_beyond_known = 0;   // windows
 };
 SeriesWindows windows_of_series(const CsvPart& part, const std::vector<int64_t>& rows, const DataSettings& settings,
                                 LastWindows last, const std::string& name);

@@ -48,24 +48,34 @@ std::string missing_features(const CsvPart& part, int64_t row) {
                      others == 0 ? "" : fmt::format(" and {}", counted(others, "other")));
 }
 
+constexpr int64_t kFutureRow = -2;  // CsvSeries::future_rows has the row
+
 // Returns why no sample is for a row of the part; kNoRow is one that data.duplicates has left out.
 std::string why_not_predicted(const CsvPart& part, int64_t row, const DataSettings& settings) {
   if (row == kNoRow)
     return fmt::format("another row has the same time (data.duplicates: {})", config::name_of(settings.duplicates));
+  if (row == kFutureRow)
+    return fmt::format("it only has data.known, and no window ends {} before it (data.horizon)",
+                       counted(settings.horizon.front(), "row"));
   if (settings.window == 0 || has_target_per_step(settings)) return missing_features(part, row);
   const int64_t first = row - settings.horizon.front() - settings.window + 1;
-  const RowRange& series = part.series_of(row).rows;
-  const int64_t last = std::min(row - settings.horizon.front() + settings.horizon.back(), series.end - 1);
-  if (first >= series.begin && part.has_break(first, last))
+  const CsvSeries& series = part.series_of(row);
+  const int64_t last = row - settings.horizon.front() + settings.horizon.back();
+  if (first >= series.rows.begin && part.has_break(first, std::min(last, series.rows.end - 1)))
     return "a gap in time in the rows of its window (data.gaps: split)";
-  if (first >= series.begin) return "missing value in the rows of its window";
+  if (first >= series.rows.begin && !part.known.empty() && !series.is_known_until(last))
+    return fmt::format("the file has no data.known for the last row of its forecast (data.horizon {})",
+                       settings.horizon.back());
+  if (first >= series.rows.begin) return "missing value in the rows of its window";
   return fmt::format("no full window before it (data.window {}, data.horizon {})", settings.window,
                      settings.horizon.front());
 }
 
-// Returns the row of the part for each row of the table, or kNoRow.
+// Returns the row of the part for each row of the table, or kFutureRow or kNoRow.
 std::vector<int64_t> rows_of_part(const CsvPart& part) {
   std::vector<int64_t> rows(static_cast<size_t>(part.table.num_rows()), kNoRow);
+  for (const CsvSeries& series : part.series)
+    for (const int64_t row : series.future_rows) rows[static_cast<size_t>(row)] = kFutureRow;
   for (int64_t row = 0; row < part.num_rows(); ++row) rows[static_cast<size_t>(part.table_row(row))] = row;
   return rows;
 }
@@ -74,6 +84,8 @@ std::vector<int64_t> rows_of_part(const CsvPart& part) {
 // series is one after the end of the file, or has the number 0 with data.group.
 int64_t number_in_file(const CsvPart& part, const CsvSeries& series, int64_t row, const DataSettings& settings) {
   if (row < series.rows.end) return part.table_row(row) + 1;
+  const auto after_end = static_cast<size_t>(row - series.rows.end);
+  if (after_end < series.future_rows.size()) return series.future_rows[after_end] + 1;
   return settings.group.empty() ? part.table.num_rows() + row - series.rows.end + 1 : 0;
 }
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "data/csv_derived.h"
 #include "data/csv_part.h"
 #include "data/data_settings.h"
 #include "data/dataset.h"
@@ -380,6 +381,15 @@ CsvLayout layout_of(const FittedData& fitted) {
 // Scaling by columns is already done on the table; only scaling within a sample remains for the samples.
 Normalization left_to_do(Normalization how) { return how == Normalization::kColumnMinMax ? how : Normalization::kNone; }
 
+// The scalings are those of the columns before.
+void add_derived(Parts& parts, const DataSettings& settings, const std::map<std::string, double>& means,
+                 CsvScalings& scalings) {
+  const std::vector<Scaling> more = derived_scalings(parts.train, scalings.features, settings);
+  scalings.features.insert(scalings.features.end(), more.begin(), more.end());
+  add_derived(parts.train, settings, means);
+  if (parts.valid_file) add_derived(*parts.valid_file, settings, means);
+}
+
 void encode_categories(Parts& parts, const std::vector<CategoryColumn>& categories, const DataSettings& settings) {
   add_categories(parts.train, categories, settings);
   if (parts.valid_file) add_categories(*parts.valid_file, categories, settings);
@@ -395,6 +405,15 @@ std::optional<std::string> note_on_breaks(const SeriesWindows& windows, std::str
   if (windows.num_across_breaks == 0) return std::nullopt;
   return fmt::format("{} would cross a gap in the {} and {} left out", counted(windows.num_across_breaks, "window"),
                      part, windows.num_across_breaks == 1 ? "is" : "are");
+}
+
+std::optional<std::string> note_on_known(const SeriesWindows& windows) {
+  if (windows.num_beyond_known == 0) return std::nullopt;
+  return fmt::format(
+      "{} at the end of the data {} left out, because the columns of data.known end before the rows that "
+      "{} would forecast",
+      counted(windows.num_beyond_known, "window"), windows.num_beyond_known == 1 ? "is" : "are",
+      windows.num_beyond_known == 1 ? "it" : "they");
 }
 
 // If only some part has shorter sequences, the other has lengths too.
@@ -449,6 +468,7 @@ Loaded load_csv(const DataSettings& settings) {
   dataset.column_means = column_means(parts.train, parts.rows.train);
   fill_missing(parts, settings, dataset.column_means);
   CsvScalings scalings = fit_scalings(parts, csv_task(settings), how);
+  add_derived(parts, settings, dataset.column_means, scalings);
   dataset.categories = categories_in(parts.train, parts.rows.train, settings);
   encode_categories(parts, dataset.categories, settings);
   move_notes(parts, dataset.notes);
@@ -465,8 +485,10 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   const CsvLayout like = layout_of(fitted);
   Parts parts = part == DataPart::kAll ? read_whole_file(settings, like, targets) : read_parts(settings, &like);
   fill_missing(parts, settings, fitted.column_means);
+  CsvScalings scalings = scalings_of(fitted, parts.train, settings);
+  add_derived(parts.train, settings, fitted.column_means);
+  if (parts.valid_file) add_derived(*parts.valid_file, settings, fitted.column_means);
   encode_categories(parts, fitted.categories, settings);
-  const CsvScalings scalings = scalings_of(fitted, parts.train, settings);
   const CsvPart& file = parts.file_of(part);
   LoadedPart loaded{.samples = {}, .origin = {"csv", file.table.path()}, .normalize = left_to_do(settings.normalize)};
   const auto dropped = targets == Targets::kRequired ? note_on_dropped_rows(parts, settings) : std::nullopt;
@@ -477,7 +499,8 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   const SeriesWindows of_series =
       windows_of(parts, part, settings, has_all_targets ? LastWindows::kWithTargets : LastWindows::kAll);
   const Windows& windows = of_series.windows;
-  for (const auto& note : {note_on_gaps(of_series, "data"), note_on_breaks(of_series, "data")})
+  for (const auto& note :
+       {note_on_gaps(of_series, "data"), note_on_breaks(of_series, "data"), note_on_known(of_series)})
     if (note) loaded.notes.push_back(*note);
   loaded.samples = samples_in(file, windows, scalings);
   if (part == DataPart::kTrain) loaded.naive_errors = naive_errors(file, parts.rows.train, settings);
@@ -533,7 +556,7 @@ const SourceInfo& csv_source() {
                "task",       "train_file",     "valid_file",    "num_test",    "test_file",  "delimiter", "decimal",
                "header",     "features",       "target",        "id",          "missing",    "window",    "categories",
                "group",      "horizon",        "season",        "inputs_from", "target_per", "time",      "unsorted",
-               "duplicates", "gaps",           "missing_words"},
+               "duplicates", "gaps",           "missing_words", "known",       "calendar"},
       .check = check_csv,
       .least_shape = least_csv_shape,
       .load = load_csv,

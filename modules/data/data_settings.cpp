@@ -288,6 +288,12 @@ void add_series_fields(Schema& schema) {
   schema.field("inputs_from", &DataSettings::inputs_from,
                "csv: where a window of validation or of tests may have its rows: in the whole series before its target "
                "(series), or only in its own part (part); targets are always in their part; unset: series");
+  schema.field("known", &DataSettings::known,
+               "csv: columns of numbers that are known ahead, such as a holiday or a price; each row also has their "
+               "values in the rows that are forecast from it, and rows after the end of a series may have only them");
+  schema.field("calendar", &DataSettings::calendar,
+               "csv: adds where each row is in its hour (minute), day (hour), week (weekday), month (day) or year "
+               "(month), as a sine and a cosine");
 }
 
 void add_text_and_synthetic_fields(Schema& schema) {

@@ -23,6 +23,7 @@ enum class Labels { kClasses, kBinary, kGaussian };
 enum class Unsorted { kError, kSort, kIgnore };            // rows that are not in the order of time
 enum class Duplicates { kError, kFirst, kLast, kIgnore };  // rows of a series with the same time
 enum class Gaps { kError, kSplit, kIgnore };               // steps in time that are not the usual one
+enum class CalendarPhase { kMinute, kHour, kWeekday, kDay, kMonth };
 enum class InputsFrom { kSeries, kPart };  // where the rows may be that windows of validation and of tests read
 enum class InputMemory { kAutomatic, kResident, kMapped };  // where inputs are: in memory, or in their mapped file
 
@@ -83,6 +84,8 @@ struct DataSettings {
   Gaps gaps = Gaps::kError;
   std::vector<std::string> missing_words = {usual_missing_words().begin(), usual_missing_words().end()};
   std::optional<InputsFrom> inputs_from;
+  std::vector<std::string> known;       // columns whose values are known ahead, up to the horizon
+  std::vector<CalendarPhase> calendar;  // phases of the times of the rows, as inputs
 
   // text
   TextUnit tokens = TextUnit::kCodePoint;
@@ -166,6 +169,16 @@ template <>
 struct EnumNames<InputsFrom> {
   static constexpr std::array<std::pair<InputsFrom, std::string_view>, 2> kNames = {
       {{InputsFrom::kSeries, "series"}, {InputsFrom::kPart, "part"}}};
+};
+
+template <>
+struct EnumNames<CalendarPhase> {
+  static constexpr std::array<std::pair<CalendarPhase, std::string_view>, 5> kNames = {
+      {{CalendarPhase::kMinute, "minute"},
+       {CalendarPhase::kHour, "hour"},
+       {CalendarPhase::kWeekday, "weekday"},
+       {CalendarPhase::kDay, "day"},
+       {CalendarPhase::kMonth, "month"}}};
 };
 
 template <>

@@ -238,6 +238,10 @@ std::vector<int64_t> encode(const CsvTable& table, int64_t column, const std::ve
 
 }  // namespace
 
+void fail_missing_number(const CsvTable& table, int64_t row, int64_t column) {
+  fail_missing(table, row, column, "a number: fill it, or set data.missing to previous, mean, zero or drop");
+}
+
 std::vector<NumericColumn> numeric_columns(const CsvTable& table, std::span<const std::string> names,
                                            MissingPolicy policy) {
   std::vector<int64_t> columns;
@@ -252,8 +256,7 @@ std::vector<NumericColumn> numeric_columns(const CsvTable& table, std::span<cons
     if (!numbers.others.missing) continue;
     column.num_missing = std::ranges::count_if(column.values, is_nan);
     if (column.num_missing == 0 || policy != MissingPolicy::kError) continue;
-    fail_missing(table, std::ranges::find_if(column.values, is_nan) - column.values.begin(), columns[i],
-                 "a number: fill it, or set data.missing to previous, mean, zero or drop");
+    fail_missing_number(table, std::ranges::find_if(column.values, is_nan) - column.values.begin(), columns[i]);
   }
   return result;
 }

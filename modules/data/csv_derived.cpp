@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/csv_derived.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "data/readers/rows.h"
+#include "data/readers/times.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr double kNotGiven = std::numeric_limits<double>::quiet_NaN();
+
+// The moment of a row as the calendar counts it.
+struct Moment {
+  std::chrono::year_month_day date;
+  std::chrono::weekday weekday;
+  std::chrono::hh_mm_ss<std::chrono::microseconds> time;
+
+  static Moment of(int64_t microseconds) {
+    const std::chrono::sys_time<std::chrono::microseconds> time{std::chrono::microseconds(microseconds)};
+    const auto day = std::chrono::floor<std::chrono::days>(time);
+    return {day, std::chrono::weekday(day), std::chrono::hh_mm_ss(time - day)};
+  }
+};
+
+// Returns where the moment is in its period, from 0 to below 1.
+double phase_of(const Moment& moment, CalendarPhase phase) {
+  const auto hours = static_cast<double>(moment.time.hours().count());
+  switch (phase) {
+    case CalendarPhase::kMinute:
+      return static_cast<double>(moment.time.minutes().count()) / 60;
+    case CalendarPhase::kHour:
+      return hours / 24;
+    case CalendarPhase::kWeekday:
+      return (moment.weekday.iso_encoding() - 1) / 7.0;
+    case CalendarPhase::kDay:
+      return (static_cast<unsigned>(moment.date.day()) - 1) / 31.0;
+    case CalendarPhase::kMonth:
+      return (static_cast<unsigned>(moment.date.month()) - 1) / 12.0;
+  }
+  RNNLAB_INVARIANT(false, "an unknown phase of the calendar");
+}
+
+const NumericColumn& feature_named(const CsvPart& part, const std::string& name) {
+  const auto found = std::ranges::find(part.features, name, &NumericColumn::name);
+  RNNLAB_INVARIANT(found != part.features.end(), "a column of data.known is an input");
+  return *found;
+}
+
+double filled(double value, double before, const std::string& name, MissingPolicy policy,
+              const std::map<std::string, double>& means) {
+  if (!std::isnan(value)) return value;
+  if (policy == MissingPolicy::kPrevious) return before;
+  if (policy == MissingPolicy::kZero) return 0;
+  const auto mean = means.find(name);
+  return policy == MissingPolicy::kMean && mean != means.end() ? mean->second : kNotGiven;
+}
+
+// Returns the values of a column in the rows of a series and in those after its end.
+std::vector<double> values_beyond(const CsvPart& part, const CsvSeries& series, const NumericColumn& of_table,
+                                  MissingPolicy policy, const std::map<std::string, double>& means) {
+  const std::vector<double>& own = feature_named(part, of_table.name).values;
+  std::vector<double> values(own.begin() + series.rows.begin, own.begin() + series.rows.end);
+  for (const int64_t row : series.future_rows) {
+    const double before = values.empty() ? kNotGiven : values.back();
+    values.push_back(filled(of_table.values[static_cast<size_t>(row)], before, of_table.name, policy, means));
+  }
+  return values;
+}
+
+std::vector<NumericColumn> columns_ahead(const CsvPart& part, const NumericColumn& of_table,
+                                         const DataSettings& settings, const std::map<std::string, double>& means) {
+  std::vector<NumericColumn> columns;
+  for (const int64_t horizon : settings.horizon)
+    columns.push_back({.name = name_ahead(of_table.name, horizon),
+                       .values = std::vector<double>(static_cast<size_t>(part.num_rows()), kNotGiven)});
+  for (const CsvSeries& series : part.series) {
+    const std::vector<double> values = values_beyond(part, series, of_table, settings.missing, means);
+    for (size_t i = 0; i < columns.size(); ++i)
+      for (int64_t row = series.rows.begin; row < series.rows.end; ++row) {
+        const int64_t ahead = row - series.rows.begin + settings.horizon[i];
+        if (ahead >= std::ssize(values)) break;
+        columns[i].values[static_cast<size_t>(row)] = values[static_cast<size_t>(ahead)];
+      }
+  }
+  return columns;
+}
+
+std::vector<int64_t> times_of_rows(const CsvPart& part) {
+  const bool has_column = part.time && !part.time->empty();
+  if (!has_column)
+    throw_error(ExitCode::kData,
+                "{}: data.calendar needs the times of the rows, but no column has times: name it in "
+                "data.time",
+                part.table.path());
+  const int64_t column = part.table.column_index(*part.time);
+  const std::optional<ColumnTimes> found = times_of_column(part.table, column);
+  const std::optional<int64_t> wrong = found ? found->wrong_row : std::optional<int64_t>(0);
+  if (wrong)
+    part.table.fail_at(
+        *wrong, column,
+        fmt::format("got {}, expected a time, which data.calendar needs", in_quotes(part.table.value(*wrong, column))));
+  return at_rows(found->times, part.table_rows(first_rows(part.num_rows())));
+}
+
+std::vector<double> on_circle(std::string_view coordinate, CalendarPhase phase, const std::vector<Moment>& moments) {
+  std::vector<double> values;
+  for (const Moment& moment : moments) {
+    const double angle = 2 * std::numbers::pi * phase_of(moment, phase);
+    values.push_back(coordinate == "sin" ? std::sin(angle) : std::cos(angle));
+  }
+  return values;
+}
+
+void add_calendar(CsvPart& part, const DataSettings& settings) {
+  if (settings.calendar.empty()) return;
+  std::vector<Moment> moments;
+  for (const int64_t time : times_of_rows(part)) moments.push_back(Moment::of(time));
+  for (const CalendarPhase phase : settings.calendar)
+    for (const std::string_view coordinate : kCoordinates)
+      part.features.push_back({name_of_phase(coordinate, phase), on_circle(coordinate, phase, moments)});
+}
+
+}  // namespace
+
+void add_derived(CsvPart& part, const DataSettings& settings, const std::map<std::string, double>& means) {
+  for (const NumericColumn& of_table : part.known)
+    for (NumericColumn& column : columns_ahead(part, of_table, settings, means))
+      part.features.push_back(std::move(column));
+  add_calendar(part, settings);
+}
+
+std::vector<Scaling> derived_scalings(const CsvPart& part, const std::vector<Scaling>& features,
+                                      const DataSettings& settings) {
+  std::vector<Scaling> scalings;
+  for (const NumericColumn& of_table : part.known) {
+    const auto index = static_cast<size_t>(&feature_named(part, of_table.name) - part.features.data());
+    scalings.insert(scalings.end(), settings.horizon.size(), features[index]);
+  }
+  scalings.resize(scalings.size() + std::size(kCoordinates) * settings.calendar.size());
+  return scalings;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/csv_future_rows.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rnnlab {
+namespace {
+
+bool says_nothing(const CsvTable& table, const MeasuredColumns& measured, int64_t row) {
+  const auto at = static_cast<size_t>(row);
+  if (!measured.classes.empty() && measured.classes[at] >= 0) return false;
+  return std::ranges::all_of(measured.numbers,
+                             [at](const NumericColumn* one) { return std::isnan(one->values[at]); }) &&
+         std::ranges::all_of(measured.texts, [&](int64_t column) { return table.is_missing(row, column); });
+}
+
+}  // namespace
+
+std::vector<std::vector<int64_t>> take_future_rows(const CsvTable& table, const MeasuredColumns& measured,
+                                                   std::vector<SeriesRows>& series) {
+  std::vector<std::vector<int64_t>> taken(series.size());
+  if (measured.empty()) return taken;
+  const auto is_future = [&](int64_t row) { return says_nothing(table, measured, row); };
+  for (size_t i = 0; i < series.size(); ++i) {
+    std::vector<int64_t>& rows = series[i].rows;
+    const auto end = std::find_if_not(rows.rbegin(), rows.rend(), is_future).base();
+    if (end == rows.begin()) continue;
+    taken[i].assign(end, rows.end());
+    rows.erase(end, rows.end());
+  }
+  return taken;
+}
+
+}  // namespace rnnlab

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows after the end of a series that only say what is known ahead (data.known). They are no rows of the series: no
+// window reads them, and no part of a split has them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/csv_time.h"
+#include "data/readers/csv.h"
+
+namespace rnnlab {
+
+// What a row of a series says that is not known ahead.
+struct MeasuredColumns {
+  std::vector<const NumericColumn*> numbers;  // inputs and targets, in the rows of the table
+  std::vector<int64_t> texts;                 // columns of the table that are categories
+  std::vector<int64_t> classes;               // of the rows of the table, -1 if missing; or empty
+
+  bool empty() const { return numbers.empty() && texts.empty() && classes.empty(); }
+};
+
+// Takes the last rows off each series in which none of these columns has a value, and returns them, series by series. A
+// series of only such rows keeps them, and so do all series if there are no such columns.
+std::vector<std::vector<int64_t>> take_future_rows(const CsvTable& table, const MeasuredColumns& measured,
+                                                   std::vector<SeriesRows>& series);
+
+}  // namespace rnnlab

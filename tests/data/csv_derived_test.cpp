@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests inputs that are made of other columns: data.known and data.calendar of a CSV file.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "csv_data.h"
+#include "golden.h"
+
+namespace rnnlab {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class Known : public CsvData {
+ protected:
+  Known() : CsvData("target: [y]\nfeatures: [y]\nknown: [p]\nwindow: 2\nnormalize: none\nnum_valid: 0\n") {}
+
+  // Two more rows say what p is after the end of the series.
+  void write_with_future() const { write("a.csv", "t,y,p\n1,10,1\n2,20,2\n3,30,3\n4,40,4\n5,50,5\n6,,6\n7,,7\n"); }
+};
+
+TEST_F(Known, ValuesOfTheRowsThatAreForecastAreInputs) {
+  write("a.csv", "y,p\n10,1\n20,2\n30,3\n40,4\n50,5\n");
+  const Dataset data = load("horizon: [1, 2]\n");
+  EXPECT_THAT(values_of<float>(data.train.inputs),
+              ElementsAre(10, 1, 2, 3, 20, 2, 3, 4,    // y, p, p one row and two rows later
+                          20, 2, 3, 4, 30, 3, 4, 5));  // the window after it
+  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(30, 40, 40, 50));
+  std::vector<std::string> names;
+  for (const ColumnScale& scale : data.feature_scales) names.push_back(scale.name);
+  EXPECT_THAT(names, ElementsAre("y", "p", "p+1", "p+2"));
+}
+
+TEST_F(Known, ValuesAreScaledAsTheirColumnIs) {
+  write("a.csv", "y,p\n10,0\n20,2\n30,4\n40,8\n50,16\n");
+  const Dataset data =
+      load_dataset(table("target: [y]\nfeatures: [y]\nknown: [p]\nwindow: 2\nhorizon: 2\nnormalize: minmax\nnum_train: "
+                         "1\nnum_valid: 1\n"));
+  ASSERT_EQ(data.feature_scales.size(), 3u);
+  EXPECT_EQ(data.feature_scales[1].scale, 8);  // the training part has the first four rows
+  EXPECT_EQ(data.feature_scales[2].scale, 8);
+  EXPECT_EQ(data.feature_scales[2].offset, 0);
+}
+
+TEST_F(Known, RowsAfterTheEndAreNoRowsOfTheSeries) {
+  write_with_future();
+  const Dataset with = load();
+  write("a.csv", "t,y,p\n1,10,1\n2,20,2\n3,30,3\n4,40,4\n5,50,5\n");
+  const Dataset without = load();
+  EXPECT_EQ(with.fingerprint, without.fingerprint);
+  expect_golden(with.notes);
+}
+
+TEST_F(Known, RowsAfterTheEndAreForecast) {
+  write_with_future();
+  const Dataset data = load();
+  const InferenceData used = use("id: [t]\n", data);
+  ASSERT_EQ(used.samples.size(), 4);
+  EXPECT_THAT(values_of<float>(used.samples.inputs.narrow(0, 3, 1)), ElementsAre(40, 4, 5, 50, 5, 6));
+  EXPECT_THAT(used.rows.rows.at(5).id, ElementsAre("6"));
+  EXPECT_EQ(used.rows.rows.at(5).sample, 3);
+  expect_golden(used.rows.rows.at(6).reason);
+}
+
+TEST_F(Known, WindowsAreLeftOutWhereTheFileEndsBeforeTheirForecast) {
+  write_with_future();
+  const Dataset data = load("horizon: [1, 3]\n");
+  const InferenceData used = use("horizon: [1, 3]\n", data);
+  EXPECT_EQ(used.samples.size(), 3);  // the last one forecasts the rows 5 and 7
+  EXPECT_THAT(used.notes, Not(IsEmpty()));
+  expect_golden(used.notes);
+  expect_golden(used.rows.rows.at(5).reason);
+}
+
+TEST_F(Known, FilesWithoutAnyForecastAreRefused) {
+  write_with_future();
+  const Dataset data = load();
+  write("a.csv", "t,y,p\n1,10,1\n2,20,2\n");
+  expect_golden(error_of(ExitCode::kData, [&] { use("", data); }));
+}
+
+TEST_F(Known, EachSeriesEndsForItself) {
+  write("a.csv", "s,y,p\na,1,1\na,2,2\na,3,3\nb,4,4\nb,5,5\nb,6,6\nb,,7\na,,9\n");
+  const Dataset data = load("group: s\n");
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 1, 2, 2, 2, 3, 4, 4, 5, 5, 5, 6));
+  const InferenceData used = use("group: s\n", data);
+  EXPECT_THAT(values_of<float>(used.samples.inputs.narrow(0, 1, 1)), ElementsAre(2, 2, 3, 3, 3, 9));
+  EXPECT_THAT(values_of<float>(used.samples.inputs.narrow(0, 3, 1)), ElementsAre(5, 5, 6, 6, 6, 7));
+}
+
+TEST_F(Known, MissingValuesAreRefusedOrFilled) {
+  write("a.csv", "y,p\n10,1\n20,\n30,3\n40,4\n,\n");
+  expect_golden(load_error());
+  write("a.csv", "y,p\n10,1\n20,2\n30,3\n,4\n,\n,6\n");
+  expect_golden(load_error());
+  const Dataset data = load("missing: previous\n");
+  const InferenceData used = use("missing: previous\n", data);
+  EXPECT_THAT(values_of<float>(used.samples.inputs.narrow(0, 1, 1)), ElementsAre(20, 2, 3, 30, 3, 4));
+}
+
+TEST_F(Known, MissingTargetsBeforeTheEndAreRefused) {
+  write("a.csv", "y,q,p\n10,1,1\n20,2,2\n,3,3\n40,4,4\n,,5\n");
+  expect_golden(error_of(ExitCode::kData, [&] {
+    load_dataset(table("target: [y]\nfeatures: [q]\nknown: [p]\nwindow: 2\nnum_valid: 0\n"));
+  }));
+}
+
+// What is not known ahead has no part in the inputs of a forecast: other values there leave every bit as it is.
+TEST_F(Known, NothingElseOfTheForecastRowsIsRead) {
+  write("a.csv", "y,p\n10,1\n20,2\n30,3\n40,4\n50,5\n60,6\n");
+  const Dataset data = load("horizon: 3\n");
+  const at::Tensor inputs = use("horizon: 3\n", data, DataPart::kAll, Targets::kRequired).samples.inputs;
+  write("a.csv", "y,p\n10,1\n20,2\n-7,3\n-8,4\n-9,5\n-9,6\n");
+  const at::Tensor others = use("horizon: 3\n", data, DataPart::kAll, Targets::kRequired).samples.inputs;
+  EXPECT_TRUE(at::equal(inputs[0], others[0]));
+  EXPECT_FALSE(at::equal(inputs[1], others[1]));
+}
+
+TEST_F(Known, ColumnsThatCannotBeAreRefused) {
+  expect_golden(usage_error("target_per: step\n"));
+  for (const char* keys : {"known: [y]\n", "known: [p]\ncategories: [p]\n", "known: [p, p]\n"})
+    expect_golden(error_of(ExitCode::kUsage, [&] { table(fmt::format("target: [y]\nwindow: 2\n{}", keys)); }));
+  write("a.csv", "y,p,p+1\n10,1,1\n20,2,2\n30,3,3\n40,4,4\n");
+  expect_golden(
+      error_of(ExitCode::kData, [&] { load_dataset(table("target: [y]\nknown: [p]\nwindow: 2\nnum_valid: 0\n")); }));
+}
+
+class Calendar : public CsvData {
+ protected:
+  Calendar() : CsvData("target: [y]\nfeatures: [y]\nwindow: 1\nnormalize: none\nnum_valid: 0\n") {}
+};
+
+TEST_F(Calendar, PhasesAreASineAndACosine) {
+  write("a.csv", "time,y\n2024-01-01 00:00,1\n2024-01-01 06:00,2\n2024-01-01 12:00,3\n");
+  const Dataset data = load("calendar: [hour, weekday]\n");
+  ASSERT_EQ(data.shape.input_size, 5);
+  const auto values = values_of<float>(data.train.inputs);
+  EXPECT_THAT(values, ElementsAre(1, 0, 1, 0, 1, 2, 1, ::testing::FloatNear(0, 1e-6f), 0, 1));  // a Monday
+}
+
+TEST_F(Calendar, EveryPhaseBeginsAtZero) {
+  write("a.csv", "time,y\n2024-01-01 00:00,1\n2024-07-16 12:30,2\n2024-07-17 12:30,3\n");
+  const Dataset data = load("calendar: [minute, hour, weekday, day, month]\ngaps: ignore\n");
+  const auto values = values_of<float>(data.train.inputs);
+  ASSERT_EQ(values.size(), 2u * 11u);
+  for (size_t i = 1; i < 11; i += 2) {
+    EXPECT_EQ(values[i], 0);
+    EXPECT_EQ(values[i + 1], 1);
+  }
+  const double phases[] = {30 / 60., 12 / 24., 1 / 7., 15 / 31., 6 / 12.};  // a Tuesday, the 16th of July
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_FLOAT_EQ(values[12 + 2 * i] + 2, static_cast<float>(std::sin(2 * std::numbers::pi * phases[i]) + 2));
+    EXPECT_FLOAT_EQ(values[13 + 2 * i] + 2, static_cast<float>(std::cos(2 * std::numbers::pi * phases[i]) + 2));
+  }
+}
+
+TEST_F(Calendar, NeedsTimes) {
+  write("a.csv", "x,y\n1,1\n2,2\n3,3\n");
+  expect_golden(load_error("calendar: [hour]\n"));
+  expect_golden(usage_error("calendar: [hours]\n"));
+  expect_golden(error_of(ExitCode::kUsage, [&] { table("target: [y]\ncalendar: [hour]\n"); }));
+}
+
+}  // namespace
+}  // namespace rnnlab
