@@ -29,6 +29,8 @@ _WARMUP_PASSES = 2
 _LEAST_ROUNDS, _MOST_ROUNDS = 4, 40
 _LONG_ENOUGH = 0.03  # seconds after which the least number of rounds is enough
 _TOO_LONG = 1.0  # seconds after which no further round is timed
+_CYCLES_OF_SECOND = 2e9  # of a GPU, or a few fewer
+_LONGEST_SLEEP = 0.05  # seconds
 _16_BIT = (torch.bfloat16, torch.float16)
 
 _measuring = threading.Lock()  # a measurement beside another would time both
@@ -150,12 +152,12 @@ def _rounded(count: int) -> int:
 def _measure(work: Work, data, time_pass) -> Choice:
     """Times the candidates in turns; the shortest pass of each counts, because other work can only lengthen one."""
     passes = {name: functools.partial(time_pass, name) for name in work.candidates}
-    able = {name: ready for name, one in passes.items() if (ready := _ready(one, work, data)) is not None}
+    able = {name: timed for name, one in passes.items() if (timed := _timed(one, work, data)) is not None}
     seconds = dict.fromkeys(work.candidates, math.inf)
     began = time.perf_counter()
     for number in range(1, _MOST_ROUNDS + 1):
-        for name, ready in able.items():
-            seconds[name] = min(seconds[name], _seconds_of(ready, data))
+        for name, timed in able.items():
+            seconds[name] = min(seconds[name], timed())
         so_far = time.perf_counter() - began
         if so_far > _TOO_LONG or (number >= _LEAST_ROUNDS and so_far > _LONG_ENOUGH):
             break
@@ -164,34 +166,39 @@ def _measure(work: Work, data, time_pass) -> Choice:
     return choice
 
 
-def _ready(one_pass: Callable[[], None], work: Work, data) -> Callable[[], None] | None:
-    """Warms up: kernels are compiled and loaded. Returns what is timed, or None if it cannot run here."""
+def _timed(one_pass: Callable[[], None], work: Work, data) -> Callable[[], float] | None:
+    """Warms up: kernels are compiled and loaded. Returns what times a pass, or None if it cannot run here."""
     try:
         for _ in range(_WARMUP_PASSES):
-            _seconds_of(one_pass, data)
-        return _replay_of(one_pass, data.device) if work.is_captured else one_pass
+            seconds = _seconds_of(one_pass, data)
     except (ValueError, RuntimeError):
         return None
+    if work.is_captured:
+        return functools.partial(_seconds_on_gpu, one_pass, data, 2 * seconds)
+    return functools.partial(_seconds_of, one_pass, data)
 
 
-def _replay_of(one_pass: Callable[[], None], device: torch.device) -> Callable[[], None]:
-    """Captures the pass on the current stream. Other threads may do meanwhile what a capture forbids."""
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.device(device):
-        graph.capture_begin(capture_error_mode="thread_local")
-        try:
-            one_pass()
-        finally:
-            graph.capture_end()
-    return graph.replay
-
-
-def _seconds_of(run: Callable[[], None], data) -> float:
+def _seconds_of(one_pass: Callable[[], None], data) -> float:
     began = time.perf_counter()
-    run()
+    one_pass()
     if data.is_cuda:
         torch.cuda.synchronize(data.device)
     return time.perf_counter() - began
+
+
+def _seconds_on_gpu(one_pass: Callable[[], None], data, head_start: float) -> float:
+    """The GPU sleeps until the whole pass is queued, and then computes it as the replay of a graph does.
+
+    A capture would be no better: it fails if another thread draws random numbers on the GPU meanwhile.
+    """
+    with torch.cuda.device(data.device):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda._sleep(int(_CYCLES_OF_SECOND * min(head_start, _LONGEST_SLEEP)))
+        begin.record()
+        one_pass()
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end) / 1e3
 
 
 @torch.compiler.assume_constant_result  # torch.compile cannot trace the flag; what is compiled keeps its value

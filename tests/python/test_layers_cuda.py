@@ -90,6 +90,28 @@ class CudaGraphs(unittest.TestCase):
                 with self.subTest(implementation=implementation, name=name):
                     self.check_replays(name, implementation)
 
+    def test_have_a_choice_of_their_own(self):
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+        layer, values = rnnlab.GRU(64, 128, device="cuda"), torch.randn(9, 16, 64, device="cuda")
+        rnnlab.forget_choices()
+        layer(values)
+        self.assertEqual([choice.work.is_captured for choice in rnnlab.choices()], [False])
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            layer(values)
+        self.assertEqual([choice.work.is_captured for choice in rnnlab.choices()], [False, True])
+        eager, captured = rnnlab.choices()
+        self.assertTrue(all(seconds < float("inf") for seconds in captured.seconds.values()), captured)
+        for of_eager, of_graph in (("torch", "persistent"), ("persistent", "torch")):
+            rnnlab.fix_choice(eager, of_eager)
+            rnnlab.fix_choice(captured, of_graph)
+            with torch.cuda.stream(stream):
+                layer(values)
+                self.assertEqual(layer.implementation_used, of_eager)
+            with torch.cuda.graph(torch.cuda.CUDAGraph(), stream=stream):
+                layer(values)
+            self.assertEqual(layer.implementation_used, of_graph)
+
     def check_replays(self, name, implementation):
         layer = getattr(rnnlab, name)(64, 128, num_layers=2, implementation=implementation, device="cuda")
         values = torch.randn(9, 16, 64, device="cuda")
@@ -107,7 +129,9 @@ class CudaGraphs(unittest.TestCase):
                 values.normal_()
                 for parameter in layer.parameters():
                     parameter.add_(0.1 * torch.randn_like(parameter))
-            wanted = pass_through(copy.deepcopy(layer), values, None, False)
+            twin = copy.deepcopy(layer)
+            twin.implementation = layer.implementation_used  # "auto" may choose another one outside of a graph
+            wanted = pass_through(twin, values, None, False)
             graph.replay()
             torch.testing.assert_close(captured, wanted, rtol=1e-3, atol=1e-4)
 
