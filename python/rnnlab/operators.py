@@ -100,6 +100,7 @@ _TYPES = {5: torch.float16, 6: torch.float32, 7: torch.float64, 15: torch.bfloat
 
 
 @torch.library.register_fake("rnnlab::recurrent")
+@torch.library.register_fake("rnnlab::recurrent_with_graph")
 def _(input, states, weights, lengths, cell, implementation, num_layers, bidirectional, dropout, training,
       needs_input, needs_states, needs_weights, autocast, result_type, inner_type, starts=None, all_states=False):
     # A single tensor on "meta" brings a call with real data here, which would return memory that nobody has written.

@@ -15,6 +15,8 @@ try:
 except ImportError as error:
     print(f"skipped, because torch cannot be imported: {error}")
     sys.exit(77)
+from functorch.compile import make_boxed_func
+from torch._dynamo.backends.common import aot_autograd
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 import rnnlab
@@ -132,6 +134,23 @@ class Operators(unittest.TestCase):
             eager = torch.autograd.grad(flat(layer(x))[0].sin().sum(), [x, *layer.parameters()])
             traced = torch.autograd.grad(flat(compiled(x))[0].sin().sum(), [x, *layer.parameters()])
             torch.testing.assert_close(traced, eager)
+
+    def test_cuda_graphs_of_compiled_code_leave_out_what_is_differentiated(self):
+        found = {}
+
+        def note_operators(graph, _):
+            for node in graph.graph.nodes:
+                if "rnnlab" in str(node.target):
+                    found[str(node.target)] = torch.Tag.cudagraph_unsafe in node.target.tags
+            return make_boxed_func(graph.forward)
+
+        layer, x = rnnlab.GRU(3, 4, implementation="hoisted"), torch.zeros(2, 1, 3)
+        compiled = torch.compile(layer, backend=aot_autograd(fw_compiler=note_operators, bw_compiler=note_operators))
+        compiled(x)[0].sum().backward()
+        with torch.no_grad():
+            compiled(x)
+        self.assertEqual(found, {"rnnlab.recurrent_with_graph.default": True, "rnnlab.recurrent_backward.default": True,
+                                 "rnnlab.recurrent.default": False})
 
     def test_compiled_calls_that_are_not_traced(self):
         """torch.nn's own code and packed sequences run outside the compiled graph, as torch.nn's layers do."""

@@ -3,8 +3,9 @@
 // `recurrent_backward` its gradients. They are functions of tensors, so that torch.compile, autograd and torch.library
 // handle them as they handle PyTorch's own; python/rnnlab/operators.py adds their shapes for torch.compile. The
 // derivative of `recurrent` is C++, because one of torch.library in Python takes several times as long as a small
-// layer. `recurrent_by_steps` computes the same by PyTorch's own operators, which PyTorch can differentiate any number
-// of times, in forward mode, and in the transforms of torch.func. No function here knows Python.
+// layer; a pass that is differentiated is `recurrent_with_graph` there. `recurrent_by_steps` computes the same by
+// PyTorch's own operators, which PyTorch can differentiate any number of times, in forward mode, and in the transforms
+// of torch.func. No function here knows Python.
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
@@ -329,13 +330,17 @@ variable_list for_all_arguments(const std::vector<at::Tensor>& found, size_t num
   return all;
 }
 
-// The calls go through PyTorch's dispatcher, where torch.compile records them.
+// The calls go through PyTorch's dispatcher, where torch.compile records them. A pass that keeps a graph is an operator
+// of its own, because the CUDA graphs of torch.compile refuse memory that is in no tensor they know.
 Results call_recurrent(const Call& call, std::string_view implementation, const Settings& s, const Needs& needs) {
-  static const auto kOperator =
-      c10::Dispatcher::singleton().findSchemaOrThrow("rnnlab::recurrent", "").typed<decltype(recurrent)>();
-  return kOperator.call(call.input, call.states, call.weights, s.lengths, s.cell, implementation, s.num_layers,
-                        s.bidirectional, s.dropout, s.training, needs.input, needs.states, needs.weights, s.autocast,
-                        s.result_type, s.inner_type, s.starts, s.all_states);
+  const auto named = [](const char* name) {
+    return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<decltype(recurrent)>();
+  };
+  static const auto kWithGraph = named("rnnlab::recurrent_with_graph"), kWithoutGraph = named("rnnlab::recurrent");
+  const auto& one = needs.any() ? kWithGraph : kWithoutGraph;
+  return one.call(call.input, call.states, call.weights, s.lengths, s.cell, implementation, s.num_layers,
+                  s.bidirectional, s.dropout, s.training, needs.input, needs.states, needs.weights, s.autocast,
+                  s.result_type, s.inner_type, s.starts, s.all_states);
 }
 
 std::vector<at::Tensor> call_recurrent_backward(const at::Tensor& graph,
@@ -470,7 +475,7 @@ Results differentiable_recurrent(const at::Tensor& input, at::TensorList states,
     const std::vector<at::Tensor> results = with_python_errors([&] { return run(LayerKind::kNaive, call, settings); });
     return {results.front(), {results.begin() + 1, results.end()}, owner_of(nullptr)};
   }
-  if (!needs.any()) {
+  if (!needs.any() || !c10::GradMode::is_enabled()) {  // compiled code differentiates by itself
     const at::AutoDispatchBelowADInplaceOrView without_autograd;
     return call_recurrent(call, implementation, settings, needs);
   }
@@ -479,11 +484,13 @@ Results differentiable_recurrent(const at::Tensor& input, at::TensorList states,
 }
 
 TORCH_LIBRARY(rnnlab, library) {
-  library.def(
-      "recurrent(Tensor input, Tensor[] states, Tensor[] weights, Tensor? lengths, str cell, str implementation, "
+  const std::string arguments =
+      "(Tensor input, Tensor[] states, Tensor[] weights, Tensor? lengths, str cell, str implementation, "
       "int num_layers, bool bidirectional, float dropout, bool training, bool needs_input, bool needs_states, "
       "bool needs_weights, ScalarType? autocast, ScalarType result_type, ScalarType inner_type, Tensor? starts=None, "
-      "bool all_states=False) -> (Tensor, Tensor[], Tensor)");
+      "bool all_states=False) -> (Tensor, Tensor[], Tensor)";
+  library.def(("recurrent" + arguments).c_str());
+  library.def(("recurrent_with_graph" + arguments).c_str(), {at::Tag::cudagraph_unsafe});
   library.def(
       "recurrent_by_steps(Tensor input, Tensor[] states, Tensor[] weights, Tensor? lengths, Tensor? starts, str cell, "
       "int num_layers, bool bidirectional, float dropout, bool training, ScalarType? autocast, ScalarType result_type, "
@@ -491,17 +498,20 @@ TORCH_LIBRARY(rnnlab, library) {
       &recurrent_by_steps);
   library.def(
       "recurrent_backward(Tensor graph, Tensor?[] upstream, Tensor input, Tensor[] states, Tensor[] weights, "
-      "bool needs_input, bool needs_states, bool needs_weights) -> Tensor[]");
+      "bool needs_input, bool needs_states, bool needs_weights) -> Tensor[]",
+      {at::Tag::cudagraph_unsafe});
   library.def("implementations() -> str[]", [] { return config::names_of<LayerKind>(); });
 }
 
 TORCH_LIBRARY_IMPL(rnnlab, CPU, library) {
   library.impl("recurrent", &recurrent);
+  library.impl("recurrent_with_graph", &recurrent);
   library.impl("recurrent_backward", &recurrent_backward);
 }
 
 TORCH_LIBRARY_IMPL(rnnlab, CUDA, library) {
   library.impl("recurrent", &recurrent);
+  library.impl("recurrent_with_graph", &recurrent);
   library.impl("recurrent_backward", &recurrent_backward);
 }
 
@@ -512,6 +522,7 @@ TORCH_LIBRARY_IMPL(rnnlab, FuncTorchBatchedDecomposition, library) {
 
 TORCH_LIBRARY_IMPL(rnnlab, Autograd, library) {
   library.impl("recurrent", &differentiable_recurrent);
+  library.impl("recurrent_with_graph", &differentiable_recurrent);
   library.impl("recurrent_backward", torch::autograd::autogradNotImplementedFallback());
 }
 
