@@ -11,7 +11,7 @@ measured: cell, size, precision, side, and
 
   formats     what the side multiplies, for example bfloat16. fp32, tf32, fp16 and bf16 are what a program asks for: the
               type of weights and inputs, and whether TF32 is allowed. Nothing is under autocast.
-  resets      the share of steps before which states are zero: rnnlab's starts, torchrl's is_init
+  resets      the share of steps before which states are zero, at 256/128/64: rnnlab's starts, torchrl's is_init
   way         eager, or the replay of a CUDA graph; for forward alone and for forward and backward with all gradients
   difference  the largest of the output from torch.nn's in float32; none where the layer computes other equations
 
@@ -48,11 +48,11 @@ PLAN = (  # cells, size and peers, the most wanted first
     (("LSTM",), "768/16/1024", ("flashrnn cuda_fused",)),
     (("LSTM",), "512/64/100", ("flashrnn cuda_fused",)),
     (("GRU",), "64/16/1024", ("xma",)),
-    (("GRU", "LSTM"), "256/8/1024", ("pararnn",)),
     (("GRU", "LSTM"), "256/128/64", ("torchrl",)),
+    (("GRU", "LSTM"), "256/8/1024", ("pararnn",)),
 )
 OWN_SIDES = ("torch.nn", "rnnlab auto", "rnnlab persistent")
-SHARE_OF_RESETS = 0.01
+SHARE_OF_RESETS, SIZES_WITH_RESETS = 0.01, ("256/128/64",)
 SECONDS_OF_JOB, SECONDS_OF_NUMBER = 60, 0.15
 SECONDS_OF_LAST = 60  # before the end, jobs no longer wait for all of their builds
 NUM_PARTS = 6  # of a build: each compiles every sixth choice of Triton's autotuner
@@ -139,7 +139,8 @@ def cases_of(job):
 
     side = SIDES[job.side]
     sizes = tuple(map(int, job.size.split("/")))
-    shares = (0, SHARE_OF_RESETS) if side.has_resets and job.size == "256/128/64" and not job.num_parts else (0,)
+    has_resets = side.has_resets and job.size in SIZES_WITH_RESETS and not job.num_parts
+    shares = (0, SHARE_OF_RESETS) if has_resets else (0,)
     precisions = job.precisions or side.formats
     return [Case(job.cell, *sizes, precision, share) for precision in precisions for share in shares]
 
@@ -439,7 +440,8 @@ def main():
                 file.write(json.dumps(rows[-1]) + "\n")
                 file.flush()
                 print(f"process {number}: {case_of(row)} {result_of(row)}", flush=True)
-    print("\n".join(summary_of(rows)), flush=True)
+    if arguments.processes > 1:
+        print("\n".join(summary_of(rows)), flush=True)
     for process in list(Process.alive):  # builders may still compile
         process.kill()
     os._exit(0)
