@@ -6,11 +6,13 @@ drawn on the CPU with fixed seeds, and as many inputs as units. Peers are import
 """
 
 import collections
+import contextlib
 import importlib
 import json
 import os
 import pathlib
 import sys
+import tempfile
 import types
 
 import torch
@@ -28,6 +30,7 @@ Work = collections.namedtuple("Work", "outputs leaves layer", defaults=(None,))
 # compile, so that builders do that before.
 Side = collections.namedtuple("Side", "make package cells formats has_resets is_same needs_build")
 
+BUILDS = pathlib.Path(os.environ.get("TORCH_EXTENSIONS_DIR", tempfile.gettempdir()))  # of kernels that nvcc compiles
 TYPES = {"fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
@@ -182,7 +185,7 @@ def by_flashrnn(backend):
     """
 
     def make(case, device):
-        prepare_flashrnn()
+        prepare_flashrnn(BUILDS / f"{backend}-{case.hidden_size}-{case.batch_size}")
         from flashrnn import flashrnn
 
         theirs, size, dtype = layer_of(case), case.hidden_size, TYPES[case.precision]
@@ -204,13 +207,16 @@ def by_flashrnn(backend):
     return make
 
 
-def prepare_flashrnn():
+def prepare_flashrnn(folder):
     """Changes what flashrnn's own code does not do with CUDA 13: facts about the GPU, and where cuBLAS is.
 
+    Kernels are compiled into the folder: flashrnn's names of builds are cut, so that sizes could overwrite each other.
     RNNLAB_FLASHRNN_PARAMETERS names a JSON file of the sizes that cuda_fused found before, by function, type, units,
     heads and sequences. Without it cuda_fused compiles and tries many: minutes for each size.
     """
-    find_cublas()
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ["TORCH_EXTENSIONS_DIR"] = str(folder)
+    find_cublas(folder)
     importlib.import_module("flashrnn")  # whose function hides the module of the same name
     module, loader = sys.modules["flashrnn.flashrnn.flashrnn"], sys.modules["flashrnn.flashrnn.cuda_init"]
     loader.time = types.SimpleNamespace(sleep=lambda seconds: None)  # it waits up to 10 s against other builds
@@ -235,7 +241,7 @@ def prepare_flashrnn():
     module.load_parametric_and_test_and_bisect = load
 
 
-def find_cublas():
+def find_cublas(folder):
     """flashrnn looks for libcublas.so beside the first folder of headers; PyTorch's wheels have it elsewhere."""
     import torch.utils.cpp_extension as extension
 
@@ -246,14 +252,13 @@ def find_cublas():
         if headers:
             os.environ["FLASHRNN_EXTRA_INCLUDE_PATHS"] = str(headers.parent)
     importlib.import_module("flashrnn.flashrnn.cuda_init")  # it sets CUDA_LIB when it is imported
-    folders = [home / "lib64", home / "targets/x86_64-linux/lib", *packages.glob("*/lib")]
-    library = next((path for folder in folders for path in sorted(folder.glob("libcublas.so*"))), None)
+    places = [home / "lib64", home / "targets/x86_64-linux/lib", *packages.glob("*/lib")]
+    library = next((path for place in places for path in sorted(place.glob("libcublas.so*"))), None)
     if library is None:
         return
-    link = pathlib.Path(os.environ.get("TORCH_EXTENSIONS_DIR", "/tmp")) / "libcublas.so"
-    if not link.exists():
-        link.symlink_to(library)
-    os.environ["CUDA_LIB"] = str(link.parent)
+    with contextlib.suppress(FileExistsError):
+        (folder / "libcublas.so").symlink_to(library)
+    os.environ["CUDA_LIB"] = str(folder)
 
 
 OF_TORCH = {"fp32": "float32", "tf32": "TF32", "fp16": "float16", "bf16": "bfloat16"}
