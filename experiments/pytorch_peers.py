@@ -147,8 +147,6 @@ def cases_of(job):
 
 def measured(job, case, device):
     """Yields rows of eager passes and, last, a function that yields those of graphs: a failed capture spoils others."""
-    import torch
-
     from pytorch_layers import captured
     from pytorch_peer_sides import SIDES, formats_of, reference_of, set_precision
 
@@ -176,7 +174,6 @@ def measured(job, case, device):
                 yield dict(row, way=way, passes=name, milliseconds=1000 * seconds, repetitions=count)
             except Exception as error:
                 yield dict(row, way=way, passes=name, missing=reason_of(error))
-                torch.cuda.is_available() and torch.cuda.synchronize()
 
     yield from rows_of("eager")
     if device == "cuda":
