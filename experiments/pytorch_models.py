@@ -1,30 +1,41 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains three PyTorch models with LSTMs, as they are written and after rnnlab.accelerate(model).
+"""Trains twelve PyTorch models with recurrent layers, as they are written and after rnnlab.accelerate(model).
 
 usage: pytorch_models.py --check                      compares the losses of all steps; exit code 1 on a failure
-       pytorch_models.py OUT.json [--processes N]     times an epoch, with the optimizer and everything else
+       pytorch_models.py OUT.json [--processes N]     times training steps, with the optimizer and everything else
+       pytorch_models.py --list                       the models, what they follow and their recurrent layers
 
-  tagger          words to tags: a bidirectional LSTM and a conditional random field (Huang et al. 2015, arXiv
-                  1508.01991). The sentences have different lengths and are packed.
-  forecaster      DeepAR: an LSTM gives mean and deviation of the next value (Salinas et al. 2017, arXiv 1704.04110)
-  language_model  the next word, with dropout as in Zaremba et al. 2014 (arXiv 1409.2329). Tied weights and dropout
-                  masks for whole sequences are as in Merity et al. 2017 (arXiv 1708.02182). Batches carry states on.
+Each model is written from its paper, which --list names:
 
-Data are made here by known rules; --text PATH trains the language model on a text. Without --sizes, sizes are "full" on
-a GPU and "tiny" on a CPU. Ways to run an epoch:
+  tagger          words to tags: a bidirectional LSTM and a conditional random field. The sentences have different
+                  lengths and are packed.
+  language_model  AWD-LSTM: the next word, with dropout on recurrent weights and tied weights. Batches carry states on.
+  elmo            the next and the last word from the characters of words, as in ELMo
+  text_vae        a variational autoencoder of sentences, of two LSTMs
+  forecaster      DeepAR: an LSTM gives mean and deviation of the next value
+  lstnet          many series: a convolution, a GRU, and a GRU over the days of each hour
+  gru4rec         the next item of a session
+  actor_critic    an agent whose LSTM computes one step at a time
+  translator      a bidirectional GRU and a GRU with attention, which computes one step at a time
+  listener        LAS: a pyramid of bidirectional LSTMs, and an LSTM with attention that computes one step at a time
+  tacotron        characters to sounds: a bidirectional LSTM, and LSTMCells, which rnnlab leaves as they are
+  crnn            the text of an image: convolutions, bidirectional LSTMs and CTC
+
+Data are made here by known rules; --text PATH trains the language models on a text. Without --sizes, sizes are "full"
+on a GPU; on a CPU they are "tiny" for --check and "small" for times. Ways to train:
 
   eager     the training loop as a program writes it
   compiled  the same with torch.compile(model); it needs a C compiler
-  graph     every training step is the replay of one CUDA graph; not for the tagger, whose shapes change
+  graph     every training step is the replay of one CUDA graph; not for the tagger and crnn
 
-Each process times torch.nn's and rnnlab's epochs in turn, in several rounds, and keeps the median of each. A row has
-the median over the processes of the quotient nn's time / rnnlab's time, with the smallest and the largest. bf16 is
-autocast to bfloat16, under which torch.nn's LSTMs and GRUs compute in float16 on a GPU, and rnnlab's in bfloat16.
+Each process times torch.nn's and rnnlab's training in turn: epochs on a GPU, single steps on a CPU. Its quotient is
+the median over the turns of nn's time / rnnlab's time. A row has the median of the quotients over the processes, with
+the smallest and the largest; the last lines are geometric means over the models. bf16 is autocast to bfloat16, under
+which torch.nn's layers compute in float16 on a GPU, and so do rnnlab's (docs/pytorch.md, Types).
 """
 
 import argparse
-import collections
 import copy
 import itertools
 import json
@@ -38,11 +49,13 @@ import time
 
 import torch
 from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-import pytorch_model_data as data
 import rnnlab
+from pytorch_attention_models import Crnn, ListenAttendSpell, Tacotron, Translator
 from pytorch_layers import captured
+from pytorch_model_parts import recurrent_layers, recurrent_weights
+from pytorch_series_models import ActorCritic, Forecaster, Gru4Rec, LstNet
+from pytorch_text_models import Elmo, LanguageModel, Tagger, TextVae
 
 WAYS = ("eager", "compiled", "graph")
 NUM_WARMUP_STEPS = 3
@@ -55,210 +68,16 @@ NUM_WARMUP_STEPS = 3
 BOUNDS = {"float32": 2e-5, "tf32": 8 * 2**-11, "bf16": 8 * 2**-9}
 BOUND_OF_FEWER_BITS = 2e-4
 
-UNLIKELY = -1e4  # the logarithm of a zero; minus infinity has no derivative
+MODELS = {
+    "tagger": Tagger, "language_model": LanguageModel, "elmo": Elmo, "text_vae": TextVae, "forecaster": Forecaster,
+    "lstnet": LstNet, "gru4rec": Gru4Rec, "actor_critic": ActorCritic, "translator": Translator,
+    "listener": ListenAttendSpell, "tacotron": Tacotron, "crnn": Crnn,
+}
 
 
-Sizes = collections.namedtuple(  # num_words is the number of series, too; num_batches is an epoch's
-    "Sizes", "num_words input_size hidden_size num_layers num_steps batch_size num_batches learning_rate")
-
-
-def adam(parameters, learning_rate):
-    parameters = list(parameters)
-    is_cuda = parameters[0].is_cuda
-    return torch.optim.Adam(parameters, learning_rate, fused=is_cuda, capturable=is_cuda)
-
-
-class Model(nn.Module):
-    """A model is called with a batch and states, and returns the loss and the next states."""
-
-    has_fixed_shapes = True
-
-    def first_states(self, batch):
-        return ()
-
-
-class ConditionalRandomField(nn.Module):
-    """Scores a sequence of tags by each word's scores and by each pair of neighbouring tags.
-
-    scores: (steps, batch, tags); tags and mask: (steps, batch), where the mask is true for words and false behind them.
-    """
-
-    def __init__(self, num_tags):
-        super().__init__()
-        self.transitions = nn.Parameter(0.1 * torch.randn(num_tags, num_tags))  # from the row's tag to the column's
-        self.first = nn.Parameter(torch.zeros(num_tags))
-
-    def forward(self, scores, tags, mask):
-        """Returns the negative log-likelihood of the tags, divided by the number of words."""
-        return (self.log_of_sum(scores, mask) - self.score(scores, tags, mask)).sum() / mask.sum()
-
-    def score(self, scores, tags, mask):
-        of_words = scores.gather(-1, tags.unsqueeze(-1)).squeeze(-1)
-        of_pairs = self.transitions[tags[:-1], tags[1:]]
-        return (of_words * mask).sum(0) + (of_pairs * mask[1:]).sum(0) + self.first[tags[0]]
-
-    def log_of_sum(self, scores, mask):
-        """Returns the logarithm of the sum over all sequences of tags, (batch).
-
-        The sum is a product of one matrix a step. Matrices are multiplied in pairs, which takes log2(steps) rounds.
-        """
-        unit = torch.full_like(self.transitions, UNLIKELY).fill_diagonal_(0)
-        matrices = torch.where(mask[1:, :, None, None], self.transitions + scores[1:].unsqueeze(-2), unit)
-        while matrices.size(0) > 1:
-            if matrices.size(0) % 2:
-                matrices = torch.cat([matrices, unit.expand_as(matrices[:1])])
-            matrices = torch.logsumexp(matrices[0::2].unsqueeze(-1) + matrices[1::2].unsqueeze(-3), dim=-2)
-        first = self.first + scores[0]
-        return torch.logsumexp(first.unsqueeze(-1) + matrices[0], dim=(-2, -1))
-
-    def best_tags(self, scores, mask):
-        """Returns the sequence of tags with the largest score, by Viterbi's algorithm, (steps, batch)."""
-        best, origins = self.first + scores[0], []
-        stay = torch.arange(scores.size(-1), device=scores.device).expand_as(best)
-        for step in range(1, scores.size(0)):
-            is_word = mask[step].unsqueeze(-1)
-            values, origin = (best.unsqueeze(-1) + self.transitions).max(dim=-2)
-            best = torch.where(is_word, values + scores[step], best)
-            origins.append(torch.where(is_word, origin, stay))
-        tags = [best.argmax(-1)]
-        for origin in reversed(origins):
-            tags.append(origin.gather(-1, tags[-1].unsqueeze(-1)).squeeze(-1))
-        return torch.stack(tags[::-1])
-
-
-class Tagger(Model):
-    """A bidirectional LSTM with a conditional random field. A batch is words, lengths (on the CPU), tags and mask."""
-
-    sizes = {"full": Sizes(10000, 256, 512, 2, 64, 64, 50, 1e-3), "tiny": Sizes(40, 12, 16, 2, 24, 16, 30, 1e-2)}
-    make_optimizer, clip_norm, dropout_share = staticmethod(adam), 5.0, 0.5
-    has_fixed_shapes = False
-
-    def __init__(self, sizes, dropout):
-        super().__init__()
-        self.embedding = nn.Embedding(sizes.num_words, sizes.input_size)
-        self.lstm = nn.LSTM(sizes.input_size, sizes.hidden_size, sizes.num_layers, bidirectional=True, dropout=dropout)
-        self.dropout = nn.Dropout(dropout)
-        self.head = nn.Linear(2 * sizes.hidden_size, 1 + 2 * data.NUM_KINDS)
-        self.field = ConditionalRandomField(1 + 2 * data.NUM_KINDS)
-
-    @torch.compiler.disable  # torch.compile fails at packed sequences after a graph break
-    def encoded(self, vectors, lengths):
-        packed = pack_padded_sequence(vectors, lengths, enforce_sorted=False)
-        return pad_packed_sequence(self.lstm(packed)[0], total_length=vectors.size(0))[0]
-
-    def scores(self, words, lengths):
-        output = self.encoded(self.dropout(self.embedding(words)), lengths)
-        return self.head(self.dropout(output)).to(self.head.weight.dtype)
-
-    def forward(self, batch, states):
-        words, lengths, tags, mask = batch
-        return self.field(self.scores(words, lengths), tags, mask), states
-
-    def quality(self, batch):
-        """Returns the share of right tags."""
-        words, lengths, tags, mask = batch
-        right = self.field.best_tags(self.scores(words, lengths), mask) == tags
-        return (right & mask).sum().item() / mask.sum().item()
-
-
-class Forecaster(Model):
-    """DeepAR with a normal distribution. A series is divided by 1 + its mean before the horizon.
-
-    A batch is series (steps + 1, batch), calendar (steps, batch, 4) and the series' numbers (batch).
-    """
-
-    sizes = {"full": Sizes(370, 20, 512, 3, 192, 64, 50, 1e-3), "tiny": Sizes(20, 4, 16, 2, 32, 16, 30, 1e-2)}
-    make_optimizer, clip_norm, dropout_share = staticmethod(adam), 10.0, 0.1
-
-    def __init__(self, sizes, dropout):
-        super().__init__()
-        self.num_known = sizes.num_steps - sizes.num_steps // 8
-        self.embedding = nn.Embedding(sizes.num_words, sizes.input_size)
-        self.lstm = nn.LSTM(1 + 4 + sizes.input_size, sizes.hidden_size, sizes.num_layers, dropout=dropout)
-        self.head = nn.Linear(sizes.hidden_size, 2)
-
-    def distribution(self, scaled, calendar, number, states=None):
-        """Returns mean and deviation of the next scaled value, (steps, batch) each, and the states."""
-        of_series = self.embedding(number).expand(calendar.size(0), -1, -1)
-        output, states = self.lstm(torch.cat([scaled.unsqueeze(-1), calendar, of_series], dim=-1), states)
-        mean, deviation = self.head(output).to(scaled.dtype).unbind(-1)
-        return mean, nn.functional.softplus(deviation) + 1e-3, states
-
-    def scale(self, series):
-        return 1 + series[: self.num_known].abs().mean(0)
-
-    def forward(self, batch, states):
-        series, calendar, number = batch
-        scale = self.scale(series)
-        mean, deviation, _ = self.distribution(series[:-1] / scale, calendar, number)
-        distance = (series[1:] / scale - mean) / deviation
-        return (0.5 * distance**2 + torch.log(deviation * scale) + 0.5 * math.log(2 * math.pi)).mean(), states
-
-    def forecast(self, batch, num_samples=16):
-        """Returns samples of the horizon, (steps, samples, batch): each drawn value is the next step's input."""
-        series, calendar, number = (tensor.repeat_interleave(num_samples, min(1, tensor.dim() - 1)) for tensor in batch)
-        scale, values = self.scale(series), []
-        scaled, states = series[: self.num_known] / scale, None
-        begin = 0
-        while begin < calendar.size(0):
-            end = begin + scaled.size(0)
-            mean, deviation, states = self.distribution(scaled, calendar[begin:end], number, states)
-            scaled, begin = torch.normal(mean[-1:], deviation[-1:]), end
-            values.append(scaled[0] * scale)
-        return torch.stack(values).view(len(values), -1, num_samples).transpose(1, 2)
-
-    def quality(self, batch):
-        """Returns the absolute error of the median of samples, divided by the absolute value."""
-        wanted = batch[0][self.num_known :]
-        error = (self.forecast(batch).median(1).values - wanted).abs().sum() / wanted.abs().sum()
-        return error.item()
-
-
-def locked_dropout(values, share, is_training):
-    """Drops the same features in every step of a sequence, (steps, batch, features)."""
-    if not is_training or share == 0:
-        return values
-    return values * nn.functional.dropout(torch.ones_like(values[:1]), share)
-
-
-class LanguageModel(Model):
-    """Layers of LSTM; the output has the embedding's weights. A batch is words and the next words, (steps, batch)."""
-
-    sizes = {"full": Sizes(10000, 1024, 1024, 3, 70, 64, 50, 20.0), "tiny": Sizes(50, 24, 24, 2, 16, 16, 30, 20.0)}
-    make_optimizer, clip_norm, dropout_share = staticmethod(torch.optim.SGD), 0.25, 0.4
-
-    def __init__(self, sizes, dropout):
-        super().__init__()
-        self.embedding = nn.Embedding(sizes.num_words, sizes.hidden_size)
-        self.lstm = nn.LSTM(sizes.hidden_size, sizes.hidden_size, sizes.num_layers, dropout=dropout)
-        self.dropout = dropout
-        self.head = nn.Linear(sizes.hidden_size, sizes.num_words)
-        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
-        self.head.weight = self.embedding.weight
-
-    def forward(self, batch, states):
-        words, next_words = batch
-        output, states = self.lstm(locked_dropout(self.embedding(words), self.dropout, self.training), states)
-        scores = self.head(locked_dropout(output, self.dropout, self.training))
-        return nn.functional.cross_entropy(scores.flatten(0, 1), next_words.flatten()), states
-
-    def first_states(self, batch):
-        weight = self.lstm.weight_hh_l0
-        return tuple(weight.new_zeros(self.lstm.num_layers, batch[0].size(1), weight.size(1)) for _ in range(2))
-
-    def quality(self, batch):
-        """Returns the perplexity."""
-        return math.exp(self(batch, self.first_states(batch))[0].item())
-
-
-BATCHES = {"tagger": data.sentences, "forecaster": data.seasonal_series, "language_model": data.text}
-MODELS = {"tagger": Tagger, "forecaster": Forecaster, "language_model": LanguageModel}
-
-
-def moved(batch, device, dtype):
-    """Packing needs the lengths, the second of a tagger's four tensors, on the CPU."""
+def moved(batch, device, dtype, of_host=()):
     return tuple(
-        tensor if (i, len(batch)) == (1, 4) else tensor.to(device, dtype if tensor.is_floating_point() else None)
+        tensor if i in of_host else tensor.to(device, dtype if tensor.is_floating_point() else None)
         for i, tensor in enumerate(batch))
 
 
@@ -269,7 +88,7 @@ class Training:
         self.model, self.batches, self.precision = model, batches, precision
         self.optimizer = model.make_optimizer(model.parameters(), learning_rate)
         self.device = next(model.parameters()).device
-        self.called, self.run = model, self.step
+        self.called, self.run, self.rest = model, self.step, None
 
     def step(self, batch, states):
         self.optimizer.zero_grad(set_to_none=True)
@@ -293,6 +112,15 @@ class Training:
         for loss in self.losses():
             total += loss
         return total.item() / len(self.batches)
+
+    def next_loss(self):
+        """Returns the loss of the next step, of a new epoch after the last one's end."""
+        self.rest = self.rest or self.losses()
+        loss = next(self.rest, None)
+        if loss is None:
+            self.rest = self.losses()
+            loss = next(self.rest)
+        return loss.item()
 
     def change_to(self, way):
         if way == "compiled":
@@ -331,7 +159,7 @@ def set_precision(precision):
 
 def batches_of(name, sizes, num_batches, text_path=None):
     torch.manual_seed(1)
-    return list(BATCHES[name](sizes, num_batches, text_path))[:num_batches]
+    return list(itertools.islice(MODELS[name].batches(sizes, num_batches, text_path), num_batches))
 
 
 def model_of(name, sizes, dropout):
@@ -343,7 +171,7 @@ def trained(model, batches, precision, learning_rate, device, dtype=torch.float3
     """Trains the model for one epoch. Returns the loss of every step."""
     set_precision(precision)
     model.to(device, dtype)
-    batches = [moved(batch, device, dtype) for batch in batches]
+    batches = [moved(batch, device, dtype, model.of_host) for batch in batches]
     return [loss.item() for loss in Training(model, batches, precision, learning_rate).losses()]
 
 
@@ -361,7 +189,7 @@ def evaluated(model, batch):
 
 
 def exact_bound_of(precision, used):
-    return BOUND_OF_FEWER_BITS if (precision, used) == ("float32", "persistent") else BOUNDS[precision]
+    return BOUND_OF_FEWER_BITS if precision == "float32" and "persistent" in used else BOUNDS[precision]
 
 
 def bound_of(precision, used, rounding):
@@ -376,25 +204,27 @@ def check(name, sizes, batches, precision, implementation, device):
     """Trains torch.nn's model and its accelerated copy. Returns a row of the table."""
     *batches, held_out = batches
     exact = model_of(name, sizes, dropout=0.0)
-    theirs, ours, first = copy.deepcopy(exact), copy.deepcopy(exact), copy.deepcopy(exact.lstm.state_dict())
+    theirs, ours = copy.deepcopy(exact), copy.deepcopy(exact)
+    classes = {key: type(layer) for key, layer in recurrent_layers(exact).items()}
+    first = recurrent_weights(exact)
     reference = trained(exact, batches, "float32", sizes.learning_rate, device, torch.float64)
     their_losses = trained(theirs, batches, precision, sizes.learning_rate, device)
     done = rnnlab.accelerate(ours, implementation)
     our_losses = trained(ours, batches, precision, sizes.learning_rate, device)
-    used, batch = ours.lstm.implementation_used, moved(held_out, device, torch.float32)
+    used, batch = used_by(ours), moved(held_out, device, torch.float32, ours.of_host)
     accelerated, _ = evaluated(ours, batch)
     done.undo()
     undone, our_quality = evaluated(ours, batch)
     rounding = difference(their_losses, reference)
     bound = bound_of(precision, used, rounding)
+    last = recurrent_weights(ours)
     conditions = {
         "the losses differ": difference(our_losses, their_losses) <= bound,
-        "the loss does not fall": our_losses[-1] < our_losses[0],
-        "accelerate() changed other layers": list(done.changed) == ["lstm"],
-        "undo() left another class": type(ours.lstm) is nn.LSTM,
+        "it does not learn": ours.has_learned(our_losses[0], our_losses[-1], our_quality),
+        "accelerate() changed other layers": list(done.changed) == list(classes),
+        "undo() left another class": {key: type(layer) for key, layer in recurrent_layers(ours).items()} == classes,
         "undo() changes the held-out loss": difference([accelerated], [undone]) <= exact_bound_of(precision, used),
-        "a weight was not trained": not any(torch.equal(value.cpu(), first[key])
-                                            for key, value in ours.lstm.state_dict().items()),
+        "a weight was not trained": not any(torch.equal(value, first[key]) for key, value in last.items()),
     }
     return dict(model=name, precision=precision, implementation=implementation, used=used, num_steps=len(our_losses),
                 first=our_losses[0], last=our_losses[-1], difference=difference(our_losses, their_losses),
@@ -403,9 +233,15 @@ def check(name, sizes, batches, precision, implementation, device):
                 failures=[failure for failure, holds in conditions.items() if not holds])
 
 
+def used_by(model):
+    """Returns the implementations that computed the recurrent layers last, separated by commas."""
+    layers = recurrent_layers(model).values()
+    return ",".join(sorted({getattr(layer, "implementation_used", "torch") for layer in layers}))
+
+
 def print_check(row):
     """Prints the row, or for None the head of the table."""
-    table = ("model:16 precision:10 implementation:15 used:10 num_steps:10 first:8.4f last:8.4f difference:11.1e "
+    table = ("model:16 precision:10 implementation:15 used:16 num_steps:10 first:8.4f last:8.4f difference:11.1e "
              "bound:8.1e rounding:9.1e their_quality:14.4g our_quality:12.4g")
     columns = [column.split(":") for column in table.split()]
     if row is None:
@@ -444,20 +280,23 @@ def training_of(name, sizes, batches, implementation, way, precision, device):
     return training
 
 
-def seconds_of(training):
-    """Returns the seconds and the mean loss of an epoch."""
+def seconds_of_turn(training):
+    """Returns the seconds of an epoch on a GPU, where the host runs ahead of it, and those of a step on a CPU."""
     synchronize = torch.cuda.synchronize if training.device.type == "cuda" else torch.cpu.synchronize
     synchronize()
     began = time.perf_counter()
-    loss = training.epoch()
+    if training.device.type == "cuda":
+        training.epoch()
+    else:
+        training.next_loss()
     synchronize()
-    return time.perf_counter() - began, loss
+    return time.perf_counter() - began
 
 
 def reason_against(name, way, device):
     has_compiler = any(map(shutil.which, ("cc", "c++", "gcc")))
-    reasons = {"graph": {"a CPU has no CUDA graphs": device == "cpu",
-                         "its shapes change": not MODELS[name].has_fixed_shapes},
+    no_graph = MODELS[name].no_graph
+    reasons = {"graph": {"a CPU has no CUDA graphs": device == "cpu", no_graph: no_graph},
                "compiled": {"there is no C compiler": not has_compiler}}
     return next((reason for reason, holds in reasons.get(way, {}).items() if holds), None)
 
@@ -471,7 +310,8 @@ def measure(name, sizes, batches, way, precision, arguments):
     if reason:
         yield dict(case, missing=reason)
         return
-    batches = [moved(batch, arguments.device, torch.float32) for batch in batches]
+    of_host = MODELS[name].of_host
+    batches = [moved(batch, arguments.device, torch.float32, of_host) for batch in batches]
     sides = {}
     for side in ("nn", *arguments.implementations):
         try:
@@ -480,15 +320,16 @@ def measure(name, sizes, batches, way, precision, arguments):
             lines = str(error).strip().splitlines() or [""]
             yield dict(case, implementation=side, missing=f"{type(error).__name__}: {lines[0][:200]}")
     times = {side: [] for side in sides}
-    losses = {}
-    for _ in range(arguments.rounds):
-        for side, training in sides.items():
-            seconds, losses[side] = seconds_of(training)
-            times[side].append(seconds)
+    num_turns = arguments.rounds * (1 if arguments.device == "cuda" else len(batches))
+    for number in range(num_turns):
+        for side in list(sides)[:: -1 if number % 2 else 1]:  # no side always follows the same one
+            times[side].append(seconds_of_turn(sides[side]))
+    num_steps = len(batches) if arguments.device == "cuda" else 1  # of a turn
     for side, training in sides.items():
-        used = getattr(training.model.lstm, "implementation_used", "torch")
-        yield dict(case, implementation=side, used=used, num_batches=len(batches), loss=losses[side],
-                   seconds=statistics.median(times[side]))
+        quotients = [theirs / ours for theirs, ours in zip(times.get("nn", ()), times[side])]
+        yield dict(case, implementation=side, used=used_by(training.model), loss=training.epoch(),
+                   milliseconds=1000 * statistics.median(times[side]) / num_steps,
+                   quotient=statistics.median(quotients or [math.nan]))
 
 
 def measure_all(arguments):
@@ -520,34 +361,45 @@ def case_of(row):
 def print_row(number, row):
     side = row.get("implementation", "both sides")
     is_missing = "missing" in row
-    result = f"missing: {row['missing']}" if is_missing else f"{row['seconds']:.4f} s, loss {row['loss']:.4f}"
+    time_of_step = "" if is_missing else f"{row['milliseconds']:8.2f} ms a step, loss {row['loss']:.4f}"
+    result = f"missing: {row['missing']}" if is_missing else time_of_step
     print(f"process {number}: {case_of(row):32} {side:10} {result}", flush=True)
 
 
 def summary_of(processes):
-    times = {}
-    for number, rows in enumerate(processes):
-        for row in rows:
-            if "seconds" in row:
-                times.setdefault((case_of(row), row["implementation"]), {})[number] = row
-    lines = []
-    for (case, side), rows in times.items():
-        theirs = times.get((case, "nn"), {})
-        common = [number for number in rows if number in theirs]
-        if side == "nn" or not common:
+    """Returns a line for each case and side, then the geometric means over the models."""
+    rows, lines, by_way = {}, [], {}
+    for row in (row for rows_of_one in processes for row in rows_of_one if "milliseconds" in row):
+        rows.setdefault((case_of(row), row["implementation"]), []).append(row)
+    for (case, side), ours in rows.items():
+        theirs = rows.get((case, "nn"), [])
+        if side == "nn" or not theirs:
             continue
-        ratios = sorted(theirs[number]["seconds"] / rows[number]["seconds"] for number in common)
-        seconds = [statistics.median(by_side[number]["seconds"] for number in common) for by_side in (theirs, rows)]
-        used = ",".join(sorted({row["used"] for row in rows.values()}))
-        lines.append(f"{case:32} {side:10} ({used}): nn {seconds[0]:.4f} s, rnnlab {seconds[1]:.4f} s, quotient "
-                     f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} .. {ratios[-1]:.2f})")
+        quotients = sorted(row["quotient"] for row in ours)
+        median = statistics.median(quotients)
+        milliseconds = [statistics.median(row["milliseconds"] for row in side_rows) for side_rows in (theirs, ours)]
+        used = "; ".join(sorted({row["used"] for row in ours}))
+        lines.append(f"{case:32} {side:10} ({used}): a step of nn {milliseconds[0]:.2f} ms, of rnnlab "
+                     f"{milliseconds[1]:.2f} ms, quotient {median:.2f} ({quotients[0]:.2f} .. {quotients[-1]:.2f})")
+        by_way.setdefault(f"{ours[0]['precision']} {ours[0]['way']} {side}", []).append(median)
+    for way, medians in by_way.items():
+        lines.append(f"geometric mean of {len(medians)} models, {way}: {statistics.geometric_mean(medians):.3f}, "
+                     f"the smallest {min(medians):.2f}")
     return lines
+
+
+def print_list():
+    for name, model in MODELS.items():
+        layers = ", ".join(f"{key} ({type(layer).__name__})" for key, layer in
+                           recurrent_layers(model(model.sizes["tiny"], 0.0)).items())
+        print(f"{name:16} {model.paper}\n{'':16} {layers}")
 
 
 def parsed_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", nargs="?", help="the JSON file of the times")
     parser.add_argument("--check", action="store_true", help="compare losses instead of timing")
+    parser.add_argument("--list", action="store_true", help="print the models and their papers")
     parser.add_argument("--steps", type=int, default=20, help="of --check")
     parser.add_argument("--processes", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3, help="epochs of each side in a process")
@@ -556,12 +408,12 @@ def parsed_arguments():
     parser.add_argument("--precisions", nargs="+", choices=BOUNDS)
     parser.add_argument("--implementations", nargs="+", help="of rnnlab (docs/pytorch.md)")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--sizes", choices=["full", "tiny"])
-    parser.add_argument("--text", help="a text for the language model, such as Tiny Shakespeare's")
+    parser.add_argument("--sizes", choices=["full", "small", "tiny"])
+    parser.add_argument("--text", help="a text for the language models, such as Tiny Shakespeare's")
     parser.add_argument("--one-process", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if not arguments.check and arguments.out is None:
-        parser.error("name the JSON file of the times, or give --check")
+    if not arguments.check and not arguments.list and arguments.out is None:
+        parser.error("name the JSON file of the times, or give --check or --list")
     return with_defaults(arguments)
 
 
@@ -574,7 +426,7 @@ def fast_precisions(device):
 
 def with_defaults(arguments):
     is_cuda = arguments.device == "cuda"
-    arguments.sizes = arguments.sizes or ("full" if is_cuda else "tiny")
+    arguments.sizes = arguments.sizes or ("full" if is_cuda else "tiny" if arguments.check else "small")
     if arguments.precisions is None:
         fast = fast_precisions(arguments.device)
         arguments.precisions = ["float32", *fast] if arguments.check or not is_cuda else fast
@@ -585,6 +437,9 @@ def with_defaults(arguments):
 
 def main():
     arguments = parsed_arguments()
+    if arguments.list:
+        print_list()
+        return
     if arguments.check:
         rows = check_all(arguments)
         sys.exit(any(row["failures"] for row in rows))

@@ -16,6 +16,8 @@ except ImportError as error:
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "experiments"))
 import pytorch_model_data as data  # noqa: E402
 import pytorch_models as models  # noqa: E402
+from pytorch_series_models import ActorCritic  # noqa: E402
+from pytorch_text_models import ConditionalRandomField  # noqa: E402
 
 warnings.filterwarnings("ignore", message="dropout option adds dropout")
 
@@ -41,6 +43,13 @@ class Check(unittest.TestCase):
                     row = models.check(name, model.sizes["tiny"], batches, precision, "hoisted", "cpu")
                     self.assertEqual((row["failures"], row["used"], row["num_steps"]), ([], "hoisted", NUM_STEPS), row)
 
+    def test_every_model_names_its_paper_and_three_sizes(self):
+        for name, model in models.MODELS.items():
+            with self.subTest(model=name):
+                self.assertRegex(model.paper, r"\d{4}, arXiv \d{4}\.\d{4,5}")
+                self.assertEqual(list(model.sizes), ["full", "small", "tiny"])
+                self.assertIn(f"  {name} ", models.__doc__)
+
     def test_finds_a_small_mistake(self):
         for name, model in models.MODELS.items():
             with self.subTest(model=name):
@@ -53,7 +62,7 @@ class Check(unittest.TestCase):
 class Models(unittest.TestCase):
     def test_the_field_sums_over_all_sequences_of_tags(self):
         torch.manual_seed(1)
-        field, scores = models.ConditionalRandomField(3), torch.randn(4, 2, 3)
+        field, scores = ConditionalRandomField(3), torch.randn(4, 2, 3)
         mask = torch.tensor([[1, 1], [1, 1], [1, 1], [1, 0]]).bool()
         sequences = torch.cartesian_prod(*4 * [torch.arange(3)])
         for i, length in enumerate(mask.sum(0).tolist()):
@@ -81,6 +90,21 @@ class Models(unittest.TestCase):
         with torch.no_grad():
             samples = model.forecast(batch, num_samples=5)
         self.assertEqual(samples.shape, (batch[0].size(0) - model.num_known, 5, batch[0].size(1)))
+
+    def test_returns_are_discounted_sums_of_rewards(self):
+        model = models.model_of("actor_critic", ActorCritic.sizes["tiny"], dropout=0.0)
+        rewards = [torch.tensor([reward]) for reward in (1.0, 0.0, 2.0)]
+        returns = model.returns_of(rewards, torch.tensor([4.0]))
+        self.assertEqual(returns.flatten().tolist(), [2.0, 2.0, 4.0])  # 1 + 2 / 2, 0 + 4 / 2, 2 + 4 / 2
+
+    def test_the_dropout_of_recurrent_weights_is_the_same_in_every_step(self):
+        model = models.model_of("language_model", models.LanguageModel.sizes["tiny"], dropout=0.5)
+        given = model.lstm.parametrizations.weight_hh_l0.original
+        with torch.nn.utils.parametrize.cached():
+            first, second = model.lstm.weight_hh_l0, model.lstm.weight_hh_l0
+        self.assertTrue(torch.equal(first, second))
+        self.assertTrue(((first == 0) | (first == 2 * given)).all())
+        self.assertFalse(torch.equal(first, model.lstm.weight_hh_l0))
 
 
 if __name__ == "__main__":
