@@ -67,12 +67,18 @@ class Cell:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike) -> Cell:
-        """Reads a file of equations in YAML, as `model.cell` of an experiment file has it."""
+        """Reads a file of equations in YAML, as `model.cell` of an experiment file has it.
+
+        ValueError with every mistake of the file, its line and column, or if there is no such file.
+        """
         return cls._made_of(torch.ops.rnnlab.read_cell_file(os.fspath(path)))
 
     @classmethod
     def named(cls, name: str) -> Cell:
-        """Returns a cell of rnnlab's own, such as "lstm", "gru" or "slstm", with its equations."""
+        """Returns a cell of rnnlab's own, such as "lstm", "gru" or "slstm", with its equations.
+
+        ValueError, with the names that there are, if it is not one of them.
+        """
         return cls._made_of(torch.ops.rnnlab.listed_cell(name))
 
     @classmethod
@@ -93,7 +99,10 @@ class Cell:
         return [name for name, reason in self._reasons(device).items() if not reason]
 
     def why_not(self, implementation: str, device: str = "cpu") -> str | None:
-        """Returns why the implementation cannot compute the cell there; None if it can."""
+        """Returns why the implementation cannot compute the cell there; None if it can.
+
+        ValueError if there is no such implementation.
+        """
         operators.check_implementation(implementation, operators.LAYERS)
         return self._reasons(device)[implementation] or None
 

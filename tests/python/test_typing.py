@@ -28,6 +28,8 @@ def leaky(x, h):
     return 0.9 * h + torch.tanh(x.n + h.n)
 
 gates: list[str] = list(leaky.gates)
+step: rnnlab.LSTMCell = rnnlab.LSTMCell(3, 4, implementation="hoisted")
+h, c = step(torch.randn(2, 3), (torch.zeros(2, 4), torch.zeros(2, 4)))
 rnnlab.SLSTM(3, 4, heads=2)
 found: rnnlab.Verification = rnnlab.verify(layer)
 largest: float = max(found.errors.values())
