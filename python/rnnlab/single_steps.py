@@ -40,7 +40,7 @@ class TwinOfCell(Twin):
         self.implementation = implementation
         self.implementation_used = "torch" if implementation in _OF_TORCH else None
 
-    def forward(self, input: torch.Tensor, hx=None):
+    def forward(self, input: torch.Tensor, hx=None) -> Any:
         """Returns what torch.nn's cell returns: the states after the step.
 
         input: (B, input_size), or (input_size) of one sequence. hx: the state, (B, hidden_size), or (hidden_size) of one

@@ -126,10 +126,10 @@ class _Operators:
     def __ge__(self, other):
         return _condition(">=", self, other)
 
-    def __eq__(self, other):
+    def __eq__(self, other) -> Any:
         return _condition("==", self, other)
 
-    def __ne__(self, other):
+    def __ne__(self, other) -> Any:
         return _condition("!=", self, other)
 
     __hash__ = object.__hash__
@@ -193,7 +193,7 @@ class Input(_Operators):
     def __init__(self, trace: Trace):
         self.trace = trace
 
-    def __getattr__(self, name):
+    def __getattr__(self, name) -> Any:
         _check_gate(name, "x")
         return Symbol(self.trace, "input side", text=self.trace.gate(name))
 
@@ -205,20 +205,20 @@ class Symbol(_Operators):
         self.trace, self._kind, self._operands, self._text = trace, kind, operands, text
         self._number = trace.number()
 
-    def __getattr__(self, name):
+    def __getattr__(self, name) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise AttributeError(f"a symbol has no {name}: the input x and the hidden state h before the step have gates, x.{name} "
-                             "and h." + name + ", vectors have rows, and functions are called as torch.tanh(a)")
+        raise AttributeError(f"a symbol has no {name}: only the input x and the hidden state h before the step have gates, such "
+                             f"as x.{name} and h.{name}, and vectors have rows; functions are called as torch.tanh(a)")
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments) -> Any:
         raise TypeError("this symbol is not a function: only h.NAME(a), of a gate NAME and the hidden state h, takes an argument")
 
 
 class Hidden(Symbol):
     """The hidden state, which also has the gates' products with it: h.f is R h + b of the gate f."""
 
-    def __getattr__(self, name):
+    def __getattr__(self, name) -> Any:
         _check_gate(name, "h")
         return HiddenSide(self.trace, "hidden side", (self,), self.trace.gate(name))
 
@@ -226,7 +226,7 @@ class Hidden(Symbol):
 class HiddenSide(Symbol):
     """R h + b of a gate; called with another symbol, R a + b."""
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments) -> Any:
         if len(arguments) != 1 or not isinstance(arguments[0], Symbol):
             raise TypeError(f"h.{self._text}(a) is the product of the gate {self._text} with one symbol a; functions are called "
                             f"as torch.{self._text}(a), for example torch.tanh(h)")
@@ -237,7 +237,7 @@ class HiddenSide(Symbol):
 class Vector(Symbol):
     """Learned numbers, one for each unit; its attributes are rows of one parameter."""
 
-    def __getattr__(self, name):
+    def __getattr__(self, name) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         rows = self.trace.rows.setdefault(self._text, [])
@@ -348,7 +348,8 @@ def _arguments_of(function: Callable) -> tuple[list[str], list[str]]:
                             "input and a name for each state, and after * a name for each learned vector")
         (learned if parameter.kind == parameter.KEYWORD_ONLY else positional).append(parameter.name)
     if len(positional) < 2:
-        raise TypeError(f"the function takes {len(positional)} arguments, expected the input and each state: def cell(x, h)")
+        raise TypeError(f"the function's arguments are ({', '.join(positional)}), expected the input and each state, as in "
+                        "def cell(x, h)")
     return positional[1:], learned
 
 

@@ -360,7 +360,7 @@ class Mistakes(unittest.TestCase):
         self.check(TypeError, "give each state an argument of its own", unpacks)
         self.check(AttributeError, "give the value a name of its own", sets)
         self.check(TypeError, "returns nothing: return the new h", lambda x, h: None)
-        self.check(TypeError, "takes 1 arguments, expected the input and each state", lambda h: h)
+        self.check(TypeError, r"arguments are \(h\), expected the input and each state", lambda h: h)
         self.check(TypeError, "argument c has no fixed meaning", lambda x, h, c=None: h)
         self.check(TypeError, "leave them out", mgu, states=["h"])
         self.check(TypeError, "equations as text need gates", "h = tanh(n)")
