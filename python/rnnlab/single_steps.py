@@ -21,8 +21,8 @@ _Proxy = torch.fx.Proxy
 class TwinOfCell(Twin):
     """What LSTMCell, GRUCell and RNNCell have in common.
 
-    implementation: "auto" and "torch" are torch.nn's own code, because no layer of rnnlab takes less time for a single
-    step; a layer of rnnlab ("hoisted", "blocked", "naive" ...) computes the step as a sequence of one. ValueError if there
+    implementation: "auto" and "torch" are torch.nn's own code, because on a CPU no layer of rnnlab takes less time for a
+    single step; a layer of rnnlab ("hoisted", "blocked", "naive" ...) computes the step as a sequence of one. ValueError if there
     is no such implementation; a call raises it with the reason if the implementation cannot compute the cell. All other
     arguments are those of torch.nn's class.
     implementation_used: the attribute that says what computes the calls, or computed the last one; None before the first.
