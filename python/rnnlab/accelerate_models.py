@@ -46,7 +46,8 @@ def accelerate(model: torch.nn.Module, implementation: str = "auto") -> Accelera
     A layer changes only its class, so its weights, hooks, names, parametrizations and references stay, and so does an
     optimizer that holds its weights. A layer of rnnlab gets this implementation. Other layers that compute steps are
     skipped: those with proj_size, cells such as LSTMCell, because rnnlab has nothing faster for a single step,
-    quantized and scripted layers, and classes derived from these three, because they may override forward. TypeError if `model` is not a module, ValueError if there is no such implementation.
+    quantized and scripted layers, and classes derived from these three, because they may override forward.
+    TypeError if `model` is not a module, ValueError if there is no such implementation.
     """
     _check_module(model, "accelerate")
     check_implementation(implementation)
@@ -122,7 +123,8 @@ def _reason_to_skip(module) -> str:
         return "it is quantized, and rnnlab's layers compute in floating point"
     if isinstance(module, torch.nn.RNNCellBase):
         name = _class_of(module).__name__
-        return f"rnnlab has nothing faster for the single steps of {name}; use {name.removesuffix('Cell')} for sequences"
+        sequences = name.removesuffix("Cell")
+        return f"rnnlab has nothing faster for the single steps of {name}; use {sequences} for sequences"
     known = _class_of(module)
     if known not in _TWINS and known not in _TWINS.values():
         base = next((f"torch.nn.{base.__name__}" for base in _TWINS if isinstance(module, base)), "torch.nn.RNNBase")

@@ -30,12 +30,13 @@ class Cell:
     heads: whether Recurrent(heads=...) may divide the products of the hidden state into blocks.
     name: for people; None: the function's, or "own".
 
-    A function takes the input, the states before the step, and after * the learned vectors, and returns the states after
-    the step, in the same order. x.f and h.f are the sides of a gate f, for the first two arguments x and h, and h.f(a) is
-    R a + b; p.i is a row of a vector p. Other names are numbers of one unit, with + - * /, comparisons for torch.where, and
-    torch.sigmoid, tanh, relu, exp, log, abs, minimum, maximum, detach (a value without a gradient), and softplus and
-    logsigmoid of torch.nn.functional. The function runs once, and `equations` is what it computed, as text. gates and
-    vectors may be given to say the order of the rows; by default it is that in which the function reads them.
+    A function takes the input, the states before the step, and after * the learned vectors, and returns the states
+    after the step, in the same order. x.f and h.f are the sides of a gate f, for the first two arguments x and h, and
+    h.f(a) is R a + b; p.i is a row of a vector p. Other names are numbers of one unit, with + - * /, comparisons for
+    torch.where, and torch.sigmoid, tanh, relu, exp, log, abs, minimum, maximum, detach (a value without a gradient),
+    and softplus and logsigmoid of torch.nn.functional. The function runs once, and `equations` is what it computed, as
+    text. gates and vectors may be given to say the order of the rows; by default it is that in which the function reads
+    them.
 
     docs/write-a-cell.md describes the language. ValueError with every mistake of the text, its line, column and a
     suggestion. TypeError or ValueError, with what to write, where a function does what equations cannot say.
@@ -145,6 +146,7 @@ def cell_of(cell: Cell | str | os.PathLike) -> Cell:
         return cell
     if not isinstance(cell, (str, os.PathLike)):
         advice = "; make a cell of a function by rnnlab.Cell(function)" if callable(cell) else ""
-        raise TypeError(f"the cell is {type(cell).__name__}, expected a rnnlab.Cell, the name of a cell or a file{advice}")
+        raise TypeError(f"the cell is {type(cell).__name__}, expected a rnnlab.Cell, the name of a cell or a file"
+                        f"{advice}")
     is_file = os.fspath(cell).endswith((".yaml", ".yml"))
     return Cell.from_file(cell) if is_file else Cell.named(os.fspath(cell))

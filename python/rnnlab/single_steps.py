@@ -21,11 +21,11 @@ _Proxy = torch.fx.Proxy
 class TwinOfCell(Twin):
     """What LSTMCell, GRUCell and RNNCell have in common.
 
-    implementation: "auto" and "torch" are torch.nn's own code, because on a CPU no layer of rnnlab takes less time for a
-    single step; a layer of rnnlab ("hoisted", "blocked", "naive" ...) computes the step as a sequence of one. ValueError if there
-    is no such implementation; a call raises it with the reason if the implementation cannot compute the cell. All other
-    arguments are those of torch.nn's class.
-    implementation_used: the attribute that says what computes the calls, or computed the last one; None before the first.
+    implementation: "auto" and "torch" are torch.nn's own code, because on a CPU no layer of rnnlab takes less time for
+    a single step; a layer of rnnlab ("hoisted", "blocked", "naive" ...) computes the step as a sequence of one.
+    ValueError if there is no such implementation; a call raises it with the reason if the implementation cannot compute
+    the cell. All other arguments are those of torch.nn's class.
+    implementation_used: the attribute that says what computes the calls, or computed the last one; None before it.
     """
 
     input_size: int
@@ -43,11 +43,12 @@ class TwinOfCell(Twin):
     def forward(self, input: torch.Tensor, hx=None) -> Any:
         """Returns what torch.nn's cell returns: the states after the step.
 
-        input: (B, input_size), or (input_size) of one sequence. hx: the state, (B, hidden_size), or (hidden_size) of one
-        sequence, for an LSTMCell the pair (h, c) of such states; None: zeros. The results have the shapes of the states.
+        input: (B, input_size), or (input_size) of one sequence.
+        hx: the state, (B, hidden_size), or (hidden_size) of one sequence, for an LSTMCell the pair (h, c) of such
+        states; None: zeros. The results have the shapes of the states.
         Errors are torch.nn's, whose code computes calls under autocast, of empty batches and of other devices, and
         what torch.export and torch.jit.trace record. With a layer
-        of rnnlab, PyTorch's own operators compute calls inside torch.func's transforms and in forward-mode differentiation.
+        of rnnlab, PyTorch's own operators compute calls in torch.func's transforms and in forward-mode differentiation.
         """
         if isinstance(input, _Proxy):  # torch.fx keeps torch.nn's cells whole, too
             tracer: Any = input.tracer
@@ -72,7 +73,8 @@ class TwinOfCell(Twin):
             return False
         weight, shape = self.weight_ih, (*input.shape[:-1], self.hidden_size)
         has_kind = input.is_floating_point() and input.device.type in ("cpu", "cuda")
-        is_alike = all(isinstance(tensor, torch.Tensor) and tensor.dtype == input.dtype and tensor.device == input.device
+        kind = input.dtype, input.device
+        is_alike = all(isinstance(tensor, torch.Tensor) and (tensor.dtype, tensor.device) == kind
                        for tensor in (weight, *states))
         fits = input.size(-1) == self.input_size and all(state.shape == shape for state in states if is_alike)
         has_mode = self._mode() in ("lstm", "gru", "rnn_tanh", "rnn_relu")
@@ -102,7 +104,7 @@ class LSTMCell(TwinOfCell, torch.nn.LSTMCell):
     """torch.nn.LSTMCell: one step of an LSTM, computed by `implementation`; LSTM has the equations.
 
     input: (B, input_size), or (input_size). hx: the pair (h, c), each (B, hidden_size), or (hidden_size); None: zeros.
-    Returns the pair (h, c) after the step. Parameters, their order and their first values are those of torch.nn.LSTMCell.
+    Returns the pair (h, c) after the step. Parameters, their order and their first values are torch.nn.LSTMCell's.
     """
 
     _torch_class = torch.nn.LSTMCell
@@ -146,7 +148,8 @@ class RNNCell(TwinOfCell, torch.nn.RNNCell):
     if TYPE_CHECKING:
 
         def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
-                     device: Device = None, dtype: torch.dtype | None = None, *, implementation: str = "auto") -> None: ...
+                     device: Device = None, dtype: torch.dtype | None = None, *,
+                     implementation: str = "auto") -> None: ...
 
     def _mode(self) -> str:
         return f"rnn_{self.nonlinearity}"

@@ -25,8 +25,8 @@ _FUNCTIONS: dict[Any, tuple[str, int]] = {
     torch.minimum: ("min", 2), torch.min: ("min", 2), torch.maximum: ("max", 2), torch.max: ("max", 2),
     torch.where: ("where", 3),
 }
-_NAMES_OF_FUNCTIONS = ("torch.sigmoid, tanh, relu, exp, log, abs, minimum, maximum, where, detach, and softplus and logsigmoid "
-                       "of torch.nn.functional")
+_NAMES_OF_FUNCTIONS = ("torch.sigmoid, tanh, relu, exp, log, abs, minimum, maximum, where, detach, and softplus and "
+                       "logsigmoid of torch.nn.functional")
 _TAKEN = frozenset(name for name, _ in _FUNCTIONS.values()) | {"x", "inf"}
 _SUM, _PRODUCT, _SIGN, _ATOM = range(4)  # what binds less comes first
 _LEVELS = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "negate": _SIGN}
@@ -65,7 +65,7 @@ class Trace:
         return self.num_symbols
 
     def take_variables(self) -> dict[str, Any]:
-        """Returns the function's variables as they were at its end, once, so that nothing holds the frame afterwards."""
+        """Returns the function's variables as they were at its end, once: nothing holds the frame afterwards."""
         variables = {} if self._frame is None else dict(self._frame.f_locals)
         self._frame, self.code = None, None
         return variables
@@ -149,14 +149,14 @@ class _Operators:
     __rpow__ = __pow__
 
     def __matmul__(self, _):
-        raise TypeError("equations have no products of matrices: x.NAME is W x + b of the gate NAME, h.NAME is R h + b, and "
-                        "h.NAME(a) is R a + b")
+        raise TypeError("equations have no products of matrices: x.NAME is W x + b of the gate NAME, "
+                        "h.NAME is R h + b, and h.NAME(a) is R a + b")
 
     __rmatmul__ = __matmul__
 
     def __iter__(self):
-        raise TypeError("a symbol is the number of one unit and has no parts: give each state an argument of its own, as in "
-                        "def cell(x, h, c)")
+        raise TypeError("a symbol is the number of one unit and has no parts: give each state an argument of its own, "
+                        "as in def cell(x, h, c)")
 
     def __len__(self):
         return self.__iter__()
@@ -177,7 +177,8 @@ class _Operators:
             raise TypeError(f"{_name_of(function)} cannot be traced: equations have the operators + - * / and "
                             f"{_NAMES_OF_FUNCTIONS}; a tensor cannot be part of one, but .item() of it can")
         if named or len(arguments) != count:
-            raise TypeError(f"{_name_of(function)} takes {count} argument{'s' * (count > 1)} in equations, without names")
+            plural = "s" * (count > 1)
+            raise TypeError(f"{_name_of(function)} takes {count} argument{plural} in equations, without names")
         return _made(known, *arguments)
 
     def __array_ufunc__(self, function, method, *arguments, **named):
@@ -208,11 +209,13 @@ class Symbol(_Operators):
     def __getattr__(self, name) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise AttributeError(f"a symbol has no {name}: only the input x and the hidden state h before the step have gates, such "
-                             f"as x.{name} and h.{name}, and vectors have rows; functions are called as torch.tanh(a)")
+        raise AttributeError(f"a symbol has no {name}: only the input x and the hidden state h before the step have "
+                             f"gates, such as x.{name} and h.{name}, and vectors have rows; functions are called as "
+                             "torch.tanh(a)")
 
     def __call__(self, *arguments) -> Any:
-        raise TypeError("this symbol is not a function: only h.NAME(a), of a gate NAME and the hidden state h, takes an argument")
+        raise TypeError("this symbol is not a function: only h.NAME, of a gate NAME and the hidden state h, takes an "
+                        "argument, h.NAME(a)")
 
 
 class Hidden(Symbol):
@@ -228,8 +231,8 @@ class HiddenSide(Symbol):
 
     def __call__(self, *arguments) -> Any:
         if len(arguments) != 1 or not isinstance(arguments[0], Symbol):
-            raise TypeError(f"h.{self._text}(a) is the product of the gate {self._text} with one symbol a; functions are called "
-                            f"as torch.{self._text}(a), for example torch.tanh(h)")
+            raise TypeError(f"h.{self._text}(a) is the product of the gate {self._text} with one symbol a; functions "
+                            f"are called as torch.{self._text}(a), for example torch.tanh(h)")
         value = _value_of(self.trace, arguments[0])
         return self if isinstance(value, Hidden) else Symbol(self.trace, "product", (value,), self._text)
 
@@ -265,7 +268,8 @@ def _check_gate(name: str, owner: str) -> None:
     if name.startswith("__"):
         raise AttributeError(name)
     if name in _TAKEN or name == "detach":
-        raise AttributeError(f"{owner}.{name}: a gate cannot be called {name}; functions are called as torch.{name}({owner})")
+        raise AttributeError(f"{owner}.{name}: a gate cannot be called {name}; functions are called as "
+                             f"torch.{name}({owner})")
 
 
 def _name_of(function) -> str:
@@ -326,7 +330,11 @@ def _sum(left, right) -> Symbol:
 
 
 def traced(function: Callable, gates: Sequence[str] | None, vectors: Sequence[str] | None) -> Traced:
-    """Returns the cell that the function computes. gates, vectors: the order of the rows; None: that of their first use."""
+    """Returns the cell that the function computes.
+
+    gates, vectors: the order of the rows; None: that in which the function reads them.
+    TypeError, ValueError or AttributeError, with what to write, if the function does what equations cannot say.
+    """
     states, names = _arguments_of(function)
     trace = Trace(getattr(inspect.unwrap(function), "__code__", None))
     symbols = [(Hidden if name == states[0] else Symbol)(trace, "state", text=name) for name in states]
@@ -334,8 +342,9 @@ def traced(function: Callable, gates: Sequence[str] | None, vectors: Sequence[st
     results = _results_in(trace, states, function(Input(trace), *symbols, **learned))
     needed = _needed_for(results)
     _check_gates(trace, needed, gates)
-    return Traced(_equations(trace, states, names, needed, results), list(trace.gates if gates is None else gates), states,
-                  list(_vectors_of(trace, names, needed) if vectors is None else vectors))
+    gates = trace.gates if gates is None else gates
+    vectors = list(_vectors_of(trace, names, needed)) if vectors is None else vectors
+    return Traced(_equations(trace, states, names, needed, results), list(gates), states, list(vectors))
 
 
 def _arguments_of(function: Callable) -> tuple[list[str], list[str]]:
@@ -343,13 +352,15 @@ def _arguments_of(function: Callable) -> tuple[list[str], list[str]]:
     positional: list[str] = []
     learned: list[str] = []
     for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or parameter.default is not parameter.empty:
-            raise TypeError(f"the function's argument {parameter.name} has no fixed meaning: a cell is def cell(x, h, ...), the "
-                            "input and a name for each state, and after * a name for each learned vector")
+        is_open = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        if is_open or parameter.default is not parameter.empty:
+            raise TypeError(f"the function's argument {parameter.name} has no fixed meaning: a cell is "
+                            "def cell(x, h, ...), the input and a name for each state, and after * a name for each "
+                            "learned vector")
         (learned if parameter.kind == parameter.KEYWORD_ONLY else positional).append(parameter.name)
     if len(positional) < 2:
-        raise TypeError(f"the function's arguments are ({', '.join(positional)}), expected the input and each state, as in "
-                        "def cell(x, h)")
+        raise TypeError(f"the function's arguments are ({', '.join(positional)}), expected the input and each state, "
+                        "as in def cell(x, h)")
     return positional[1:], learned
 
 
@@ -392,7 +403,8 @@ def _vectors_of(trace: Trace, names: list[str], needed: list[Symbol]) -> Iterabl
     for name in names:
         rows = trace.rows.get(name, [])
         if rows and name in whole:
-            raise ValueError(f"the vector {name} is read as a whole and by the row {name}.{rows[0]}: read one or the other")
+            raise ValueError(f"the vector {name} is read as a whole and by the row {name}.{rows[0]}: read one or the "
+                             "other")
         yield from [f"{name}.{row}" for row in rows] or [name]
 
 
@@ -508,13 +520,15 @@ def _assigned_at_once(states, results, roots, reads) -> dict[int, str]:
     return found
 
 
-def _chosen_names(trace: Trace, roots, at_once: dict[int, str], names: dict[int, str], reserved: set[str]) -> dict[int, str]:
+def _chosen_names(trace: Trace, roots: Iterable[int], at_once: dict[int, str], names: dict[int, str],
+                  reserved: set[str]) -> dict[int, str]:
     """Returns the name that each equation assigns: a state, the function's variable, or a new one."""
     chosen, used = dict(at_once), set(reserved)
     for number in roots:
         if number not in chosen:
             name = names.get(number, "")
-            chosen[number] = name if name and name not in used else _new_name(name or "v", {*used, *names.values(), *trace.gates})
+            is_free = name and name not in used
+            chosen[number] = name if is_free else _new_name(name or "v", {*used, *names.values(), *trace.gates})
             used.add(chosen[number])
     return chosen
 

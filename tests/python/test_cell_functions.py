@@ -158,9 +158,9 @@ class Weights:
     def vectors(self, cell):
         found = {}
         for parameter in dict.fromkeys(name.partition(".")[0] for name in cell.vectors):
-            rows = [row for name in cell.vectors for owner, _, row in [name.partition(".")] if owner == parameter and row]
-            values = self.weights[f"{parameter}_l0"]
-            found[parameter] = types.SimpleNamespace(**dict(zip(rows, values.view(len(rows), -1)))) if rows else values.view(-1)
+            rows = [name.partition(".")[2] for name in cell.vectors if name.startswith(f"{parameter}.")]
+            values = self.weights[f"{parameter}_l0"].view(max(1, len(rows)), -1)
+            found[parameter] = types.SimpleNamespace(**dict(zip(rows, values))) if rows else values[0]
         return found
 
 
@@ -191,13 +191,14 @@ def reference(function, cell, layer, x):
         hidden.__dict__["products"] = products
         with torch._C.DisableTorchFunctionSubclass():  # whose results are plain tensors
             returned = function(inputs, hidden, *states[1:], **products.vectors(cell))
-            states = [state.as_subclass(torch.Tensor) for state in (returned if isinstance(returned, tuple) else (returned,))]
+            returned = returned if isinstance(returned, tuple) else (returned,)
+            states = [state.as_subclass(torch.Tensor) for state in returned]
         outputs.append(states[0])
     return torch.stack(outputs), states
 
 
 def gates_of(cell, side):
-    """The gates of which the cell's text reads a side; a gate's bare name is read on the right before it is assigned."""
+    """The gates of which the cell's text reads a side, or the bare name before it is assigned."""
     found, assigned = set(), set()
     for line in cell.equations.splitlines():
         name, _, right = line.partition(" = ")
@@ -212,8 +213,10 @@ class Functions(unittest.TestCase):
         for name, function in OWN.items():
             self.assertEqual(rnnlab.Cell(function), rnnlab.Cell.named(name))
         self.assertEqual(rnnlab.Cell(min_lstm, gates=["i", "f", "n"]), rnnlab.Cell.named("min_lstm"))
-        self.assertEqual(rnnlab.Cell(slstm, gates=["i", "f", "z", "o"], biases="one", heads=True), rnnlab.Cell.named("slstm"))
-        self.assertEqual(rnnlab.Cell(rnn_relu), rnnlab.Cell("h = relu(n)\n", gates=["n"], states=["h"], name="rnn_relu"))
+        self.assertEqual(rnnlab.Cell(slstm, gates=["i", "f", "z", "o"], biases="one", heads=True),
+                         rnnlab.Cell.named("slstm"))
+        self.assertEqual(rnnlab.Cell(rnn_relu),
+                         rnnlab.Cell("h = relu(n)", gates=["n"], states=["h"], name="rnn_relu"))
 
     def test_of_files_are_these_cells(self):
         for name, function in FILES.items():
@@ -240,8 +243,8 @@ class Functions(unittest.TestCase):
         layer = rnnlab.Recurrent(cell, 3, 4, dtype=torch.float64, implementation="naive")
         x = torch.randn(3, 2, 3, dtype=torch.float64)
         found, wanted = layer(x), reference(function, cell, layer, x)
-        torch.testing.assert_close(found[0], wanted[0], msg=lambda text: f"{text}\n{cell}")
-        torch.testing.assert_close(list(found[1]), [state.unsqueeze(0) for state in wanted[1]], msg=lambda text: f"{text}\n{cell}")
+        states = [state.unsqueeze(0) for state in wanted[1]]
+        torch.testing.assert_close([found[0], *found[1]], [wanted[0], *states], msg=lambda text: f"{text}\n{cell}")
         if "constant(" not in cell.equations:
             weights = list(layer.parameters())
             gradients = [torch.autograd.grad(result[0].sum() + sum(state.sum() for state in result[1]), weights)
@@ -252,10 +255,12 @@ class Functions(unittest.TestCase):
         """Variables with the names of states and gates, read before and after they change, and exchanged states."""
         draw = random.Random(3)
         for number in range(60):
-            lines = [f"    {draw.choice(['a', 'b', 'f', 'n', 'h_1', 'c', 'v_1', 'd'])} = {self.drawn(draw)}" for _ in range(7)]
-            source = ("def drawn(x, h, c, d):\n    state, a, b, f, n, h_1, v_1 = h, c, d, x.f, h.n, x.n + h.n, h.f + x.f\n"
-                      + "\n".join(lines) + f"\n    return x.n + h.n + x.f * h.f + {draw.choice('abfn')}, "
-                      f"{draw.choice(['state', 'a', 'b', 'c', 'd', 'h_1 - a'])}, {draw.choice(['c', 'd', 'v_1', 'state'])}\n")
+            names = ("a", "b", "f", "n", "h_1", "c", "v_1", "d")
+            source = "\n    ".join([
+                "def drawn(x, h, c, d):", "state, a, b, f, n, h_1, v_1 = h, c, d, x.f, h.n, x.n + h.n, h.f + x.f",
+                *(f"{draw.choice(names)} = {self.drawn(draw)}" for _ in range(7)),
+                f"return x.n + h.n + x.f * h.f + {draw.choice('abfn')}, "
+                f"{draw.choice(('state', 'a', 'b', 'c', 'd', 'h_1 - a'))}, {draw.choice(('c', 'd', 'v_1', 'state'))}"])
             namespace = {"torch": torch}
             exec(source, namespace)
             with self.subTest(number, source=source):
@@ -263,15 +268,18 @@ class Functions(unittest.TestCase):
 
     @staticmethod
     def drawn(draw):
-        one, two = draw.choices(["a", "b", "f", "n", "h_1", "v_1", "c", "d", "state", "x.f", "h.n", "(x.f + h.f)", "0.25", "2"], k=2)
-        return draw.choice([f"torch.tanh({one} * c + {two})", f"torch.sigmoid({one} * d) - {two}", f"torch.sigmoid(f - ({one} - {two}))",
+        values = ["a", "b", "f", "n", "h_1", "v_1", "c", "d", "state", "x.f", "h.n", "(x.f + h.f)", "0.25", "2"]
+        one, two = draw.choices(values, k=2)
+        return draw.choice([f"torch.tanh({one} * c + {two})", f"torch.sigmoid({one} * d) - {two}",
+                            f"torch.sigmoid(f - ({one} - {two}))",
                             f"torch.where(n < {two}, {one}, -b)", f"torch.tanh(b) / (2 + torch.sigmoid(a * {two}))",
                             f"torch.maximum(c, {one} * c) * torch.sigmoid({two} + a)"])
 
     def test_run_once_and_are_written_with_their_names(self):
         self.assertEqual(rnnlab.Cell(exchanges).equations, "c_1 = c\nh = tanh(n) + 0.5 * c\nc = d\nd = c_1\n")
         self.assertEqual(rnnlab.Cell(remembers).equations, "new = tanh(n) + 0.5 * before\nbefore = h\nh = new\n")
-        self.assertEqual(rnnlab.Cell(lambda x, h: torch.tanh(x.n + h.n)), rnnlab.Cell("h = tanh(n)", gates=["n"], states=["h"]))
+        self.assertEqual(rnnlab.Cell(lambda x, h: torch.tanh(x.n + h.n)),
+                         rnnlab.Cell("h = tanh(n)", gates=["n"], states=["h"]))
         self.assertEqual(rnnlab.Cell(reads_gates_twice).equations.splitlines()[:2],
                          ["f = sigmoid(f)", "c = abs(f - x.f * c) / (2 + exp(-(x.f + h.f)))"])
 
@@ -328,7 +336,8 @@ class Mistakes(unittest.TestCase):
         self.check(TypeError, "takes 1 argument in equations", lambda x, h: softplus(x.n + h.n, 2))
         self.check(TypeError, "numpy.tanh cannot be traced", lambda x, h: __import__("numpy").tanh(x.n + h.n))
         self.check(TypeError, "not a number yet", lambda x, h: math.exp(x.n + h.n))
-        self.check(AttributeError, "a gate cannot be called tanh; functions are called as torch.tanh", lambda x, h: h.tanh())
+        self.check(AttributeError, "a gate cannot be called tanh; functions are called as torch.tanh",
+                   lambda x, h: h.tanh())
         self.check(AttributeError, "a symbol has no sigmoid", lambda x, h: (x.n + h.n).sigmoid())
         self.check(TypeError, "h.size.a. is the product of the gate size with one symbol", lambda x, h: h.size(0))
         self.check(TypeError, "not a function", lambda x, h: x.n(h))
@@ -356,7 +365,8 @@ class Mistakes(unittest.TestCase):
         def sets(x, h):
             h.n = torch.tanh(x.n)
 
-        self.check(ValueError, "returns 1 value for 2 states: return the new h, the new c, in the order", forgets_a_state)
+        self.check(ValueError, "returns 1 value for 2 states: return the new h, the new c, in the order",
+                   forgets_a_state)
         self.check(TypeError, "give each state an argument of its own", unpacks)
         self.check(AttributeError, "give the value a name of its own", sets)
         self.check(TypeError, "returns nothing: return the new h", lambda x, h: None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rnnlab.LSTMCell, GRUCell and RNNCell beside torch.nn's: results, gradients, types, errors, and what programs do with them."""
+"""rnnlab.LSTMCell, GRUCell and RNNCell beside torch.nn's: results, gradients, types, errors, and traces."""
 
 import copy
 import itertools
@@ -90,7 +90,8 @@ class Cells(unittest.TestCase):
 
     def test_raise_what_torch_raises(self):
         wrong = ((torch.ones(2, 5), None), (torch.ones(2, 3, 3, 3), None), (torch.ones(2, 3).double(), None),
-                 (torch.ones(2, 3), (2, 5)), (torch.ones(2, 3), (3, 4)), (torch.ones(2, 3), (2, 1, 4)), (torch.ones(3), (1, 4)))
+                 (torch.ones(2, 3), (2, 5)), (torch.ones(2, 3), (3, 4)), (torch.ones(2, 3), (2, 1, 4)),
+                 (torch.ones(3), (1, 4)))
         for name, theirs, ours in pairs():
             for x, shape in wrong:
                 hx = None if shape is None else states_of(ours, *shape)
@@ -129,7 +130,7 @@ class Programs(unittest.TestCase):
         x = torch.linspace(-1, 1, 6).view(2, 3)
         for name, theirs, ours in pairs():
             with self.subTest(name):
-                if ours.implementation not in ("auto", "torch") or "LSTM" not in name:  # which PyTorch's own code has not
+                if ours.implementation not in ("auto", "torch") or "LSTM" not in name:  # PyTorch refuses its own here
                     torch.testing.assert_close(torch.func.vmap(ours)(x), theirs(x))
                 torch.testing.assert_close(torch.jit.script(ours)(x), theirs(x))
                 torch.testing.assert_close(torch.jit.trace(ours, (x,))(2 * x), theirs(2 * x))

@@ -52,7 +52,8 @@ def arguments_of(name, inputs, units, sequences, steps):
 
 
 def measured(name, inputs, units, sequences, steps, passes, implementation="auto"):
-    theirs, ours = getattr(torch.nn, name)(inputs, units), getattr(rnnlab, name)(inputs, units, implementation=implementation)
+    theirs = getattr(torch.nn, name)(inputs, units)
+    ours = getattr(rnnlab, name)(inputs, units, implementation=implementation)
     ours.load_state_dict(theirs.state_dict())
     arguments = arguments_of(name, inputs, units, sequences, steps)
     pair = [step_of(layer, arguments, passes) for layer in (theirs, ours)]
@@ -83,7 +84,8 @@ def main() -> None:
     counts = [int(argument) for argument in sys.argv[1:] if argument != "--cells"]
     processes = [json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
                  for _ in range(counts[0] if counts else 5)]
-    print("| layer | inputs | units | sequences | steps | pass | implementation | torch.nn, us | speed | least | largest | chosen |")
+    print("| layer | inputs | units | sequences | steps | pass | implementation | torch.nn, us | speed | least "
+          "| largest | chosen |")
     print("|---|--:|--:|--:|--:|---|---|--:|--:|--:|--:|---|")
     for case, found in zip(cases, zip(*processes)):
         theirs, speeds, chosen = zip(*found)

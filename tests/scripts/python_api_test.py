@@ -48,7 +48,7 @@ class PythonApiTest(unittest.TestCase):
             is_code ^= line.startswith("```")
             if not is_code:
                 self.assertLessEqual(len(line), 100, line)
-                self.assertFalse(line.startswith(("+ ", "* ")) or (line.startswith("- ") and not line.startswith("- `")), line)
+                self.assertNotRegex(line, r"^([+*] |- [^`])")
 
     def test_refuses_a_name_without_a_docstring(self):
         with tempfile.TemporaryDirectory() as folder:
