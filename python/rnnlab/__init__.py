@@ -33,6 +33,9 @@ if TYPE_CHECKING:  # what type checkers read in place of __getattr__
     from .runs import fit as fit
     from .runs import load_run as load_run
     from .runs import train as train
+    from .single_steps import GRUCell as GRUCell
+    from .single_steps import LSTMCell as LSTMCell
+    from .single_steps import RNNCell as RNNCell
     from .verify_layers import Verification as Verification
     from .verify_layers import verify as verify
 
@@ -40,11 +43,14 @@ if TYPE_CHECKING:  # what type checkers read in place of __getattr__
 _PLACES = {
     "Cell": "cells",
     "GRU": "layers",
+    "GRUCell": "single_steps",
     "LSTM": "layers",
+    "LSTMCell": "single_steps",
     "MinGRU": "recurrent",
     "MinLSTM": "recurrent",
     "PeepholeLSTM": "recurrent",
     "RNN": "layers",
+    "RNNCell": "single_steps",
     "Recurrent": "recurrent",
     "SLSTM": "recurrent",
     "Acceleration": "accelerate_models",

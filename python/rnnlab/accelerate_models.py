@@ -10,6 +10,7 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from .layers import GRU, LSTM, RNN, TwinOfTorch
 from .operators import check_implementation
+from .single_steps import TwinOfCell
 
 _TWINS = {torch.nn.LSTM: LSTM, torch.nn.GRU: GRU, torch.nn.RNN: RNN}
 
@@ -44,8 +45,9 @@ def accelerate(model: torch.nn.Module, implementation: str = "auto") -> Accelera
 
     A layer changes only its class, so its weights, hooks, names, parametrizations and references stay, and so does an
     optimizer that holds its weights. A layer of rnnlab gets this implementation. Other layers that compute steps are
-    skipped: those with proj_size, cells, quantized and scripted layers, and classes derived from these three, because
-    they may override forward. TypeError if `model` is not a module, ValueError if there is no such implementation.
+    skipped: those with proj_size, cells such as LSTMCell, because rnnlab has nothing faster for a single step,
+    quantized and scripted layers, and classes derived from these three, because they may override forward.
+    TypeError if `model` is not a module, ValueError if there is no such implementation.
     """
     _check_module(model, "accelerate")
     check_implementation(implementation)
@@ -65,7 +67,7 @@ def accelerate(model: torch.nn.Module, implementation: str = "auto") -> Accelera
 
 
 def undo(model: torch.nn.Module) -> None:
-    """Gives every layer of rnnlab in `model` its class of torch.nn, in place, however it was made.
+    """Gives every layer and cell of rnnlab in `model` its class of torch.nn, in place, however it was made.
 
     Weights, hooks, parametrizations and references stay. TypeError if `model` is not a module.
     """
@@ -95,7 +97,8 @@ def _replace_class(module, new: type) -> None:
 
 
 def _restore(module) -> None:
-    if _class_of(module) not in _TWINS.values():
+    known = _class_of(module)
+    if known not in _TWINS.values() and known not in TwinOfCell.__subclasses__():
         return
     del module.implementation, module.implementation_used
     module.__dict__.pop("_last", None)
@@ -119,7 +122,9 @@ def _reason_to_skip(module) -> str:
     if _is_quantized(module):
         return "it is quantized, and rnnlab's layers compute in floating point"
     if isinstance(module, torch.nn.RNNCellBase):
-        return f"{type(module).__name__} computes a single step; use {type(module).__name__.removesuffix('Cell')} for sequences"
+        name = _class_of(module).__name__
+        sequences = name.removesuffix("Cell")
+        return f"rnnlab has nothing faster for the single steps of {name}; use {sequences} for sequences"
     known = _class_of(module)
     if known not in _TWINS and known not in _TWINS.values():
         base = next((f"torch.nn.{base.__name__}" for base in _TWINS if isinstance(module, base)), "torch.nn.RNNBase")

@@ -44,12 +44,22 @@ def recurrent(cell: Cell | str | os.PathLike, input: torch.Tensor | PackedSequen
 
 
 def lstm(input, hx, weights: Weights, **options):
-    """Computes an LSTM as recurrent("lstm", ...). hx: (h_0, c_0), or None. Returns the output and (h_n, c_n)."""
+    """Computes an LSTM as recurrent("lstm", ...), and returns the output and (h_n, c_n).
+
+    input: (T, B, inputs), (B, T, inputs) with batch_first=True, (T, inputs), or a PackedSequence.
+    hx: (h_0, c_0), each (num_layers * directions, B, units), or None.
+    weights, options: as for recurrent.
+    """
     return recurrent("lstm", input, hx, weights, **options)
 
 
 def gru(input, hx, weights: Weights, **options):
-    """Computes a GRU as recurrent("gru", ...). hx: h_0, or None. Returns the output and (h_n,)."""
+    """Computes a GRU as recurrent("gru", ...), and returns the output and (h_n,).
+
+    input: (T, B, inputs), (B, T, inputs) with batch_first=True, (T, inputs), or a PackedSequence.
+    hx: h_0, (num_layers * directions, B, units), or None.
+    weights, options: as for recurrent.
+    """
     return recurrent("gru", input, hx, weights, **options)
 
 

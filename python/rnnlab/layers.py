@@ -18,17 +18,10 @@ if TYPE_CHECKING:
     Device = torch.device | str | int | None
 
 
-class TwinOfTorch(torch.nn.RNNBase):
-    """What LSTM, GRU and RNN have in common.
+class Twin(torch.nn.Module):
+    """A class of torch.nn with an argument more: which code computes it."""
 
-    It is not a subclass of torch.nn.LSTM, because torch.compile breaks its graph at those by name.
-
-    implementation: "auto", "torch" (torch.nn's own code), or a layer of rnnlab ("persistent", "cudnn", "hoisted" ...),
-    as `layer:` in experiment files. ValueError if there is no such implementation; a call raises it with the reason if
-    the implementation cannot compute the layer. All other arguments are those of torch.nn's class.
-    """
-
-    _torch_class: type[torch.nn.RNNBase]
+    _torch_class: type[torch.nn.Module]
 
     def __init__(self, *args, implementation: str = "auto", **kwargs):
         operators.check_implementation(implementation)
@@ -39,16 +32,16 @@ class TwinOfTorch(torch.nn.RNNBase):
         self.implementation = implementation
         self.implementation_used: str | None = None
 
-    def as_torch(self) -> torch.nn.RNNBase:
-        """Returns a layer of torch.nn's class that shares the parameters, hooks and mode of this layer."""
+    def as_torch(self) -> torch.nn.Module:
+        """Returns a module of torch.nn's class that shares the parameters, hooks and mode of this one."""
         twin = self._torch_class.__new__(self._torch_class)
         twin.__dict__.update(self.__dict__)
         del twin.implementation, twin.implementation_used
         twin.__dict__.pop("_last", None)
         return twin
 
-    def __prepare_scriptable__(self) -> torch.nn.RNNBase:
-        """torch.jit.script compiles torch.nn's layer instead, because TorchScript cannot express the choice."""
+    def __prepare_scriptable__(self) -> torch.nn.Module:
+        """torch.jit.script compiles torch.nn's module instead, because TorchScript cannot express the choice."""
         return self.as_torch()
 
     def __setattr__(self, name, value):
@@ -58,20 +51,34 @@ class TwinOfTorch(torch.nn.RNNBase):
                 "before it, which gives the layers their classes of torch.nn back", stacklevel=2)
         super().__setattr__(name, value)
 
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, implementation={self.implementation}"
+
+
+class TwinOfTorch(Twin, torch.nn.RNNBase):
+    """What LSTM, GRU and RNN have in common.
+
+    It is not a subclass of torch.nn.LSTM, because torch.compile breaks its graph at those by name.
+
+    implementation: "auto", "torch" (torch.nn's own code), or a layer of rnnlab ("persistent", "cudnn", "hoisted" ...),
+    as `layer:` in experiment files. ValueError if there is no such implementation; a call raises it with the reason if
+    the implementation cannot compute the layer. All other arguments are those of torch.nn's class.
+    implementation_used: the attribute that says what computed the last call; None before the first.
+    """
+
+    _torch_class: type[torch.nn.RNNBase]
+
     def __getstate__(self):
         state = self.__dict__.copy()
         state.pop("_flat_weight_refs", None)
         state.pop("_last", None)
         return state
 
-    def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, implementation={self.implementation}"
-
     def forward(self, input: torch.Tensor | PackedSequence, hx: torch.Tensor | Sequence[torch.Tensor] | None = None, *,
                 starts: torch.Tensor | None = None, all_states: bool = False):
         """Returns what torch.nn's layer returns; with all_states, also the states after each step.
 
-        input and hx: those of torch.nn's layer.
+        input, hx: those of torch.nn's layer.
         starts: bool, (T, B), or (B, T) if batch_first, or (T,) of one sequence: the states are zero before these steps,
         and no gradient passes over their beginning, as at the first step of an episode. For a PackedSequence, as for
         its sequences before they were packed.

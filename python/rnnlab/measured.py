@@ -46,7 +46,12 @@ _NUM_FIELDS_OF_KIND = Work._fields.index("num_steps")
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What "auto" chose for work, and the seconds of a pass by each candidate; inf: it cannot compute the work."""
+    """What "auto" chose for work, such as a layer of a size and a type.
+
+    work: the cell, sizes, types, device, and the number of steps and sequences, rounded up to powers of two.
+    implementation: what was chosen.
+    seconds: of a pass by each candidate; inf if it cannot compute the work.
+    """
 
     work: Work
     implementation: str
@@ -118,7 +123,10 @@ def forget_choices() -> None:
 
 
 def save_choices(path: str | os.PathLike) -> None:
-    """Writes every choice to a JSON file, for load_choices in another process on a machine of the same kind."""
+    """Writes every choice to a JSON file, for load_choices in another process on a machine of the same kind.
+
+    OSError if the file cannot be written.
+    """
     found = [_to_json(choice) for choice in choices()]
     text = json.dumps({"machine": _machine(), "choices": found}, indent=1) + "\n"
     write_whole(pathlib.Path(path), lambda file: file.write(text.encode()))
@@ -127,7 +135,8 @@ def save_choices(path: str | os.PathLike) -> None:
 def load_choices(path: str | os.PathLike) -> int:
     """Takes over the choices of a file, and returns their number.
 
-    ValueError if it is no such file, or if it is of another machine or another version of torch, whose times differ.
+    ValueError if it is no such file, or if it is of another machine or another version of torch, whose times differ;
+    OSError if it cannot be read.
     """
     try:
         content = json.loads(pathlib.Path(path).read_text())

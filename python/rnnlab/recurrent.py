@@ -28,12 +28,14 @@ class Recurrent(torch.nn.Module):
     """Computes sequences with a cell, in one or more layers, as torch.nn.LSTM does for its cell.
 
     cell: a Cell, the name of one of rnnlab's own ("slstm"), or a file of equations ("mgu.yaml").
+    input_size, hidden_size, num_layers: the numbers of inputs and units, and of layers, each of which reads the one before.
     bias, batch_first, dropout, bidirectional, device, dtype: as those of torch.nn.LSTM.
     implementation: "auto", which measures the layers that can compute the cell, or one of them ("naive", "blocked" ...).
     reset_gate, activation, candidate: those of a cell of rnnlab's own, as in experiment files; heads: of a cell that has
-    them. None is the usual value.
+    them. None: the usual value.
     recompute: a number of steps. The backward pass then computes the steps again in parts of this size, so that a pass
     over T steps keeps the states between the parts and what one part needs; None: it keeps what all steps need.
+    implementation_used: the attribute that says what computed the last call; None before the first.
 
     The parameters are those of rnnlab's checkpoints: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, the cell's
     vectors such as peephole_l0, and so on for layers and directions, as torch.nn names them. They begin between
@@ -88,6 +90,7 @@ class Recurrent(torch.nn.Module):
         return list(shapes)
 
     def reset_parameters(self) -> None:
+        """Draws new values for all parameters, uniformly between -1/sqrt(hidden_size) and 1/sqrt(hidden_size)."""
         bound = 1 / math.sqrt(self.hidden_size)
         for weight in self.parameters():
             torch.nn.init.uniform_(weight, -bound, bound)
@@ -310,6 +313,8 @@ class MinGRU(_OfName):
         z = sigmoid(W x + b)
         n = g(W x + b)                            g(a) = a + 0.5 for a >= 0, else sigmoid(a); candidate="linear": g(a) = a
         h = (1 - z) * h + z * n
+
+    Arguments, shapes, results and errors are those of Recurrent; the state is h.
     """
 
     _cell = "min_gru"
@@ -321,6 +326,8 @@ class MinLSTM(_OfName):
         f, i = sigmoid(W x + b), divided by their sum
         n = g(W x + b)                            g(a) = a + 0.5 for a >= 0, else sigmoid(a); candidate="linear": g(a) = a
         h = f * h + i * n
+
+    Arguments, shapes, results and errors are those of Recurrent; the state is h.
     """
 
     _cell = "min_lstm"
@@ -333,6 +340,8 @@ class PeepholeLSTM(_OfName):
         c = f * c + i * tanh(W x + b + R h + b')
         o = sigmoid(W x + b + R h + b' + p * c)           of the new c
         h = o * tanh(c)
+
+    Arguments, shapes, results and errors are those of Recurrent; the states are h and c.
     """
 
     _cell = "lstm_peephole"
@@ -341,7 +350,8 @@ class PeepholeLSTM(_OfName):
 class SLSTM(_OfName):
     """sLSTM of xLSTM (Beck et al. 2024, arXiv 2405.04517), with exponential gates and four states, h, c, n and m.
 
-    heads=k divides the recurrent products into k blocks. `Cell.named("slstm")` shows the equations.
+    heads=k divides the recurrent products into k blocks. `Cell.named("slstm")` shows the equations. Other arguments, shapes,
+    results and errors are those of Recurrent; the states are in this order.
     """
 
     _cell = "slstm"

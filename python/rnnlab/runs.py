@@ -36,8 +36,10 @@ class ProgramError(RuntimeError):
 class RunResult:
     """What a run folder holds. A run that was interrupted has the epochs until then, and no summary.
 
-    epochs: a dict for each epoch, with the columns of epochs.csv; None where a value does not exist.
+    folder: the run's folder.
+    epochs: a dict for each epoch, with the columns of epochs.csv, times in seconds; None where a value does not exist.
     summary: summary.json, or None.
+    environment: environment.json: hardware, versions and settings that decide about times.
     """
 
     folder: pathlib.Path
@@ -47,6 +49,7 @@ class RunResult:
 
     @property
     def is_complete(self) -> bool:
+        """Whether the run came to its end, so that it has a summary."""
         return self.summary is not None
 
     @property
@@ -64,6 +67,7 @@ class RunResult:
         x: inputs as in training, an array or tensor (N, T) or (N, T, F), or a frame with the columns of the inputs.
         lengths: (N), how many of the T steps count. keys: such as device="cpu". Numbers are in the targets' own units;
         of classes there are `prediction` and `probability_NAME` of each. A cell is None where the table has none.
+        ProgramError if the program fails; TypeError or ValueError if the data do not fit the run.
         """
         with tempfile.TemporaryDirectory() as folder:
             table = pathlib.Path(folder) / "predictions.jsonl"
@@ -76,6 +80,7 @@ class RunResult:
         """Computes loss and metrics on other data by `rnnlab evaluate`, and returns its JSON output.
 
         x, lengths, keys: as in predict; a frame also has the target's columns. y: targets of an array x, as in training.
+        ProgramError if the program fails; TypeError or ValueError if the data do not fit the run.
         """
         with tempfile.TemporaryDirectory() as folder:
             data = _settings_of_new_data(self, pathlib.Path(folder), x, y, lengths)
@@ -94,7 +99,7 @@ class RunResult:
 class Comparison:
     """The result of `rnnlab compare`.
 
-    groups: a dict for each case, as `rnnlab compare --json` prints them: label, folders, seconds, ratio, verdict ...
+    groups: a dict for each case, as `rnnlab compare --json` prints them: label, folders, seconds, ratio, verdict and more.
     table: the program's own table.
     """
 
@@ -111,9 +116,10 @@ class Comparison:
 
 @dataclasses.dataclass(frozen=True)
 class TrainResult:
-    """What train() made: `runs`, in the order of `groups`. A sweep or `repeats` makes several runs.
+    """What train() made. A sweep or `repeats` makes several runs.
 
-    groups: as in Comparison; their epoch times are medians over the processes of a group.
+    runs: in the order of `groups`.
+    groups: as in Comparison; their epoch times, in seconds, are medians over the processes of a group.
     """
 
     runs: list[RunResult]
@@ -153,6 +159,7 @@ def fit(x, y=None, *, valid: tuple | None = None, lengths=None, target: str | li
 
     The program proposes the other keys, as `rnnlab data inspect` does. The data are written once to the folder .data in
     `out`, under the name of their content, where the run finds them again.
+    ProgramError if the program fails. TypeError or ValueError, with what to pass, if the data do not fit together.
     """
     if any(key.split(".")[0] in ("repeats", "sweep") for key in {**(overrides or {}), **keys}):
         raise TypeError("fit trains one run; use train() with an experiment file for repeats and sweeps")

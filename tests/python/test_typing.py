@@ -22,6 +22,14 @@ layer: rnnlab.LSTM = rnnlab.LSTM(3, 4, num_layers=2, implementation="hoisted")
 y, (h, c) = layer(torch.randn(5, 2, 3), starts=torch.zeros(5, 2, dtype=torch.bool))
 cell = rnnlab.Cell("f = sigmoid(f)\\nh = (1 - f) * h + f * tanh(n)", gates=["f", "n"], states=["h"])
 own = rnnlab.Recurrent(cell, 3, 4, recompute=2)
+
+@rnnlab.Cell
+def leaky(x, h):
+    return 0.9 * h + torch.tanh(x.n + h.n)
+
+gates: list[str] = list(leaky.gates)
+step: rnnlab.LSTMCell = rnnlab.LSTMCell(3, 4, implementation="hoisted")
+h, c = step(torch.randn(2, 3), (torch.zeros(2, 4), torch.zeros(2, 4)))
 rnnlab.SLSTM(3, 4, heads=2)
 found: rnnlab.Verification = rnnlab.verify(layer)
 largest: float = max(found.errors.values())

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times small calls of torch.nn.LSTM and GRU beside rnnlab's on the CPU, where the time around the numbers counts.
 
-usage: time_small_calls.py [PROCESSES]      default: 5, one after the other
+usage: time_small_calls.py [PROCESSES]             default: 5, one after the other
+       time_small_calls.py [PROCESSES] --cells     LSTMCell and GRUCell, each with several implementations
 
 In each process the two layers take turns of 20 calls, 150 times, after a warm-up in which `auto` chooses. The table has the
 median over processes of torch.nn's median time, and of the speed of rnnlab's layer relative to it with its least and largest
@@ -24,13 +25,13 @@ CALLS, TURNS = 20, 150
 SIZES = ((32, 64, 1, 1), (64, 128, 8, 1), (128, 256, 32, 1), (32, 64, 16, 10))
 
 
-def step_of(layer, x, passes):
+def step_of(layer, arguments, passes):
     def forward():
         with torch.no_grad():
-            layer(x)
+            layer(*arguments)
 
     def both():
-        layer(x)[0].sum().backward()
+        layer(*arguments)[0].sum().backward()
 
     return forward if passes == "forward" else both
 
@@ -42,11 +43,20 @@ def microseconds(step) -> float:
     return (time.perf_counter() - began) / CALLS * 1e6
 
 
-def measured(name, inputs, units, sequences, steps, passes):
-    theirs, ours = getattr(torch.nn, name)(inputs, units), getattr(rnnlab, name)(inputs, units)
+def arguments_of(name, inputs, units, sequences, steps):
+    """A layer reads its sequences, and a cell a step and the states before it."""
+    if not name.endswith("Cell"):
+        return [torch.randn(steps, sequences, inputs)]
+    state = torch.randn(sequences, units)
+    return [torch.randn(sequences, inputs), (state, state) if name == "LSTMCell" else state]
+
+
+def measured(name, inputs, units, sequences, steps, passes, implementation="auto"):
+    theirs = getattr(torch.nn, name)(inputs, units)
+    ours = getattr(rnnlab, name)(inputs, units, implementation=implementation)
     ours.load_state_dict(theirs.state_dict())
-    x = torch.randn(steps, sequences, inputs)
-    pair = [step_of(layer, x, passes) for layer in (theirs, ours)]
+    arguments = arguments_of(name, inputs, units, sequences, steps)
+    pair = [step_of(layer, arguments, passes) for layer in (theirs, ours)]
     times = [[], []]
     for turn in range(TURNS + 2):
         for side in (0, 1) if turn % 2 else (1, 0):
@@ -57,16 +67,26 @@ def measured(name, inputs, units, sequences, steps, passes):
     return [of_theirs, of_theirs / of_ours, ours.implementation_used]
 
 
+def cases_of(names, sizes, implementations):
+    return [(name, *size, passes, implementation) for name in names for size in sizes
+            for passes in ("forward", "forward + backward") for implementation in implementations]
+
+
 def main() -> None:
-    cases = [(name, *size, passes) for name in ("LSTM", "GRU") for size in SIZES for passes in ("forward", "forward + backward")]
-    if sys.argv[1:] == ["--one"]:
+    times_cells = "--cells" in sys.argv
+    one_step = [size for size in SIZES if size[-1] == 1]
+    cases = (cases_of(("LSTMCell", "GRUCell"), one_step, ("auto", "hoisted", "blocked")) if times_cells else
+             cases_of(("LSTM", "GRU"), SIZES, ("auto",)))
+    if "--one" in sys.argv:
         print(json.dumps([measured(*case) for case in cases]))
         return
-    command = [sys.executable, __file__, "--one"]
+    command = [sys.executable, __file__, "--one", *(["--cells"] if times_cells else [])]
+    counts = [int(argument) for argument in sys.argv[1:] if argument != "--cells"]
     processes = [json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-                 for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 5)]
-    print("| layer | inputs | units | sequences | steps | pass | torch.nn, us | speed | least | largest | chosen |")
-    print("|---|--:|--:|--:|--:|---|--:|--:|--:|--:|---|")
+                 for _ in range(counts[0] if counts else 5)]
+    print("| layer | inputs | units | sequences | steps | pass | implementation | torch.nn, us | speed | least "
+          "| largest | chosen |")
+    print("|---|--:|--:|--:|--:|---|---|--:|--:|--:|--:|---|")
     for case, found in zip(cases, zip(*processes)):
         theirs, speeds, chosen = zip(*found)
         numbers = f"{statistics.median(theirs):.0f} | {statistics.median(speeds):.2f} | {min(speeds):.2f} | {max(speeds):.2f}"
