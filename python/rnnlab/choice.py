@@ -96,6 +96,21 @@ def is_plain_call(data: torch.Tensor) -> bool:
             and not _is_captured(data))
 
 
+def gradients_of(data: torch.Tensor, states) -> tuple[str, ...]:
+    """Returns of what a call needs gradients. A pass that needs more of them takes longer, each code by its own factor."""
+    if not torch.is_grad_enabled():
+        return ()
+    needs = {"weights": True, "input": data.requires_grad, "states": any(state.requires_grad for state in states)}
+    return tuple(name for name, is_needed in needs.items() if is_needed)
+
+
+def backward_of_measured(output, gradients: tuple[str, ...], **sources: list) -> None:
+    """Computes the gradients of a pass that is measured. sources: tensors by the names of what may need them."""
+    wanted = [tensor for name in gradients for tensor in sources[name] if tensor.requires_grad]
+    if wanted:
+        torch.autograd.grad(output.sum(), wanted)
+
+
 def fastest_for(kind: tuple, size: tuple[int, int], data: torch.Tensor, number_type: torch.dtype,
                 names: tuple[str, ...], unmeasured: str, time_pass) -> str:
     """Returns the fastest of the implementations `names` for work of this kind and size, which is measured once.

@@ -99,6 +99,7 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
             # A call like the last one does not ask everything again, which would take longer than a small layer.
             call = (input.shape, input.dtype, input.device, self.training, self.implementation, torch.is_grad_enabled(),
                     torch._C._is_any_autocast_enabled(), measured.num_changes, self.dropout,
+                    input.requires_grad, hx is not None and any(state.requires_grad for state in _states_in(hx)),
                     choice.state_of_gpu(input))
             last = self.__dict__.get("_last")
             if last is not None and last[0] == call:
@@ -107,7 +108,7 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
                     return self._torch_class.forward(self, input, hx)
                 if choice.is_plain_call(input):
                     return self._run_whole(last[1], input, hx, None, False)
-        implementation = self._choose(input, features)
+        implementation = self._choose(input, hx, features)
         self.implementation_used = implementation
         if call is not None and choice.is_plain_call(input):
             self.__dict__["_last"] = (call, implementation)
@@ -120,7 +121,7 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
             return self._run_packed(implementation, input, hx, starts, all_states)
         return self._run_whole(implementation, input, hx, starts, all_states)
 
-    def _choose(self, input, features: tuple[str, ...]) -> str:
+    def _choose(self, input, hx, features: tuple[str, ...]) -> str:
         data = input.data if isinstance(input, PackedSequence) else input
         can_compute = self._can_compute(data)
         if features and not (can_compute and self.implementation != "torch"):
@@ -130,7 +131,7 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
             return "torch"  # if data is no tensor, it says what is wrong
         if choice.needs_torch():
             return "naive" if features or choice.is_in_forward_mode() else "torch"
-        return self._fastest_for(input, data, features) if self.implementation == "auto" else self.implementation
+        return self._fastest_for(input, data, hx, features) if self.implementation == "auto" else self.implementation
 
     def _can_compute(self, data) -> bool:
         if not isinstance(data, torch.Tensor):
@@ -142,16 +143,17 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
         """The probability of a zero between the layers, in this mode."""
         return float(self.dropout) if self.training and self.num_layers > 1 else 0.0
 
-    def _fastest_for(self, input, data, features: tuple[str, ...]) -> str:
+    def _fastest_for(self, input, data, hx, features: tuple[str, ...]) -> str:
         is_packed = isinstance(input, PackedSequence)
         number_type = choice.types_of_pass(self.mode, data, self._weight(0), data, _lengths_of(input))[0] or data.dtype
+        gradients = choice.gradients_of(data, _states_in(hx))
         kind = (self.mode, self.input_size, self.hidden_size, self.num_layers, self.bidirectional, self.bias,
-                self.training, torch.is_grad_enabled(), is_packed, features)
+                self.training, gradients, is_packed, features)
         size = self._size_of(input) if not choice.is_compiling() else (0, 0)
         names = choice.candidates_for(data.device, number_type, features)
         unmeasured = "hoisted" if features else "torch"
         return choice.fastest_for(kind, size, data, number_type, names, unmeasured,
-                                  lambda name: self._time_pass(name, data, size, is_packed, features))
+                                  lambda name: self._time_pass(name, data, size, is_packed, features, gradients))
 
     def _size_of(self, input) -> tuple[int, int]:
         if isinstance(input, PackedSequence):
@@ -160,25 +162,30 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
             return input.size(0), 1
         return (input.size(1), input.size(0)) if self.batch_first else (input.size(0), input.size(1))
 
-    def _time_pass(self, implementation, data, size, is_packed, features) -> None:
+    def _time_pass(self, implementation, data, size, is_packed, features, gradients) -> None:
         """Computes a pass of this size, from the arguments to the results, as a call of the layer does.
 
         It draws no random numbers and reaches no hooks of the program.
         """
         num_steps, batch_size = size
         steps = torch.linspace(-1, 1, num_steps * batch_size * self.input_size, device=data.device, dtype=torch.float32)
-        steps = steps.view(num_steps, batch_size, self.input_size).to(data.dtype)
+        steps = steps.view(num_steps, batch_size, self.input_size).to(data.dtype).requires_grad_("input" in gradients)
         input = pack_padded_sequence(steps, torch.full((batch_size,), num_steps)) if is_packed else steps
         layer = self._for_measuring()
+        states = layer._states_for_measuring(steps) if "states" in gradients else []
+        hx = layer._as_hidden(states) if states else None
         if implementation == "torch":
-            output = layer._torch_class.forward(layer, input)[0]
+            output = layer._torch_class.forward(layer, input, hx)[0]
         else:
             starts = torch.zeros(size, dtype=torch.bool, device=data.device) if "starts" in features else None
             run = layer._run_packed if is_packed else layer._run_whole
-            output = run(implementation, input, None, starts, "all_states" in features)[0]
-        trained = [weight for weight in layer._flat_weights if weight.requires_grad]
-        if torch.is_grad_enabled() and trained:
-            torch.autograd.grad((output.data if is_packed else output).sum(), trained)
+            output = run(implementation, input, hx, starts, "all_states" in features)[0]
+        choice.backward_of_measured(output.data if is_packed else output, gradients, weights=layer._flat_weights,
+                                    input=[steps], states=states)
+
+    def _states_for_measuring(self, steps) -> list:
+        shape = (self.num_layers * (2 if self.bidirectional else 1), steps.size(1), self.hidden_size)
+        return [steps.new_zeros(shape, requires_grad=True) for _ in range(2 if self.mode == "LSTM" else 1)]
 
     def _for_measuring(self) -> TwinOfTorch:
         """Returns a layer with the same sizes, and with the weights without their history and hooks."""
@@ -258,6 +265,12 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
             zeros = matrix.new_zeros(matrix.size(0))
             weights += [matrix, recurrent, zeros, zeros]
         return weights
+
+
+def _states_in(hx) -> tuple:
+    """Returns the tensors of hx, as a caller gives it; torch.nn's checks find what is wrong with the others."""
+    given = (hx,) if hx is None or isinstance(hx, torch.Tensor) else hx
+    return tuple(state for state in given if isinstance(state, torch.Tensor))
 
 
 def _lengths_of(input):

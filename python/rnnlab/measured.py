@@ -18,7 +18,8 @@ from ._files import write_whole
 class Work(NamedTuple):
     """Work that is measured once. Steps and sequences are rounded up to powers of two.
 
-    cell: a name of torch.nn ("LSTM"), or the text of a cell (Cell.spec). number_type: that of the products.
+    cell: a name of torch.nn ("LSTM"), or the text of a cell (Cell.spec). gradients: of what a call needs them, "weights",
+    "input" and "states"; none without autograd. number_type: that of the products.
     is_captured: a CUDA graph replays the pass, so that only the GPU's time counts.
     """
 
@@ -29,7 +30,7 @@ class Work(NamedTuple):
     bidirectional: bool
     bias: bool
     training: bool
-    records_gradients: bool
+    gradients: tuple[str, ...]
     is_packed: bool
     features: tuple[str, ...]
     device: torch.device
@@ -177,6 +178,6 @@ def _to_json(choice: Choice) -> dict:
 def _from_json(fields: dict) -> Choice:
     work = fields["work"]
     types = {name: getattr(torch, work[name]) for name in ("dtype", "number_type")}
-    lists = {name: tuple(work[name]) for name in ("features", "candidates")}
+    lists = {name: tuple(work[name]) for name in ("gradients", "features", "candidates")}
     seconds = {name: float("inf") if value is None else value for name, value in fields["seconds"].items()}
     return Choice(Work(**{**work, "device": torch.device(work["device"]), **types, **lists}), fields["implementation"], seconds)

@@ -148,7 +148,7 @@ class Recurrent(torch.nn.Module):
     def _run(self, layout: Whole | Packed, initial_states, starts, all_states):
         states = self._states_of(initial_states, layout)
         extras = Extras(layout.marks(starts), all_states)
-        implementation = self._choose(layout, extras)
+        implementation = self._choose(layout, states, extras)
         output, final, all = self._compute(implementation, layout.steps, states, layout.lengths, extras)
         results = layout.output(output), layout.final_states(final)
         return (*results, layout.states_of_steps(all)) if all_states else results
@@ -183,37 +183,40 @@ class Recurrent(torch.nn.Module):
                 raise ValueError(f"rnnlab.Recurrent: the initial state {name} is {tuple(state.shape)}, expected {wanted}")
         return layout.given_states(states)
 
-    def _choose(self, layout, extras: Extras) -> str:
+    def _choose(self, layout, states, extras: Extras) -> str:
         implementation = self.implementation
         if choice.needs_torch():
             implementation = "naive"
         elif implementation == "auto":
-            implementation = self._fastest_for(layout, extras)
+            implementation = self._fastest_for(layout, states, extras)
         elif features := features_of(extras.starts, extras.all_states):
             _check_features(self._key(), implementation, features)
         self.implementation_used = implementation
         return implementation
 
-    def _fastest_for(self, layout, extras: Extras) -> str:
+    def _fastest_for(self, layout, states, extras: Extras) -> str:
         steps, is_packed = layout.steps, layout.lengths is not None
         number_type = choice.autocast_type(steps.device) or steps.dtype
         features = features_of(extras.starts, extras.all_states)
         names = _candidates(self._key(), steps.device.type, choice.precision_of(steps.device, number_type), features)
-        kind = (*self._key(), self.bias, self.training, torch.is_grad_enabled(), is_packed, features)
+        gradients = choice.gradients_of(steps, states)
+        kind = (*self._key(), self.bias, self.training, gradients, is_packed, features)
         size = (steps.size(0), steps.size(1)) if not choice.is_compiling() else (0, 0)
         return choice.fastest_for(kind, size, steps, number_type, names, _safest(names),
-                                  lambda name: self._time_pass(name, steps, is_packed, extras))
+                                  lambda name: self._time_pass(name, steps, is_packed, extras, gradients))
 
-    def _time_pass(self, implementation: str, data, is_packed: bool, extras: Extras) -> None:
+    def _time_pass(self, implementation: str, data, is_packed: bool, extras: Extras, gradients) -> None:
         """Computes a pass of this size. It draws no random numbers and reaches no hooks of the program."""
         steps = torch.linspace(-1, 1, data.numel(), device=data.device, dtype=torch.float32)
-        steps = steps.view(data.shape).to(data.dtype)
+        steps = steps.view(data.shape).to(data.dtype).requires_grad_("input" in gradients)
+        states = self._zero_states(steps)
+        if "states" in gradients:
+            shape = (states[0].size(0), steps.size(1), self.hidden_size)
+            states = [steps.new_zeros(shape, requires_grad=True) for _ in states]
         given = [weight.detach().requires_grad_(weight.requires_grad) for weight in self._given_weights()]
         lengths = torch.full((data.size(1),), data.size(0)) if is_packed else None
-        output = self._compute(implementation, steps, self._zero_states(steps), lengths, extras, given, 0.0)[0]
-        trained = [weight for weight in given if weight.requires_grad]
-        if torch.is_grad_enabled() and trained:
-            torch.autograd.grad(output.sum(), trained)
+        output = self._compute(implementation, steps, states, lengths, extras, given, 0.0)[0]
+        choice.backward_of_measured(output, gradients, weights=given, input=[steps], states=states)
 
     def _compute(self, implementation: str, steps, states, lengths, extras: Extras, given=None, dropout=None):
         if dropout is None:

@@ -36,6 +36,18 @@ class Choices(unittest.TestCase):
         self.assertEqual(set(first.seconds), {"torch", "blocked", "hoisted"})
         self.assertEqual(first.seconds[first.implementation], min(first.seconds.values()))
 
+    def test_are_of_the_gradients_that_a_call_needs(self):
+        for layer in (rnnlab.LSTM(2, 4), rnnlab.Recurrent("gru", 2, 4)):
+            rnnlab.forget_choices()
+            states = [torch.zeros(1, 3, 4, requires_grad=True)] * (2 if isinstance(layer, rnnlab.LSTM) else 1)
+            with torch.no_grad():
+                layer(x())
+            layer(x())
+            layer(x().requires_grad_(), states)
+            layer(x())
+            found = [choice.work.gradients for choice in rnnlab.choices()]
+            self.assertEqual(found, [(), ("weights",), ("weights", "input", "states")])
+
     def test_are_logged(self):
         with self.assertLogs("rnnlab", "INFO") as logs:
             rnnlab.Recurrent("slstm", 2, 4)(x())
