@@ -221,7 +221,7 @@ def prepare_flashrnn(folder):
     module, loader = sys.modules["flashrnn.flashrnn.flashrnn"], sys.modules["flashrnn.flashrnn.cuda_init"]
     loader.time = types.SimpleNamespace(sleep=lambda seconds: None)  # it waits up to 10 s against other builds
     device = torch.cuda.get_device_properties(0)
-    module.get_gpu_info = lambda number: dict(
+    module.get_gpu_info = lambda device_id=0: dict(
         maxThreadsPerBlock=1024, regsPerMultiprocessor=device.regs_per_multiprocessor,
         multiProcessorCount=device.multi_processor_count, sharedMemPerBlockOptin=device.shared_memory_per_block_optin)
     path = os.environ.get("RNNLAB_FLASHRNN_PARAMETERS")

@@ -152,7 +152,7 @@ def _measure_once(work: Work, data: torch.Tensor, time_pass) -> None:
 
 @torch.compiler.assume_constant_result  # what is compiled keeps its choice, though later calls measure other sizes
 def _last_answer(kind: tuple, unmeasured: str) -> str:
-    return measured.last_of(kind) or unmeasured
+    return measured.last_for_compiled(kind) or unmeasured
 
 
 def _can_measure(data: torch.Tensor) -> bool:

@@ -52,11 +52,13 @@ class Choice:
     work: the cell, sizes, types, device, and the number of steps and sequences, rounded up to powers of two.
     implementation: what was chosen.
     seconds: of a pass by each candidate; inf if it cannot compute the work.
+    is_fixed: whether fix_choice() decided, and not the seconds.
     """
 
     work: Work
     implementation: str
     seconds: dict[str, float]
+    is_fixed: bool = False
 
     def __str__(self) -> str:
         times = ", ".join(f"{name} {1e3 * seconds:.3g} ms" for name, seconds in self.seconds.items())
@@ -65,6 +67,9 @@ class Choice:
         place = f"{_text(work.number_type)} on {work.device}" + (" in a CUDA graph" if work.is_captured else "")
         return f"{self.implementation} for {what} sequences, {place} ({times})"
 
+
+# What PyTorch takes around an operator in compiled code, a forward pass and a training step: less on a fast processor.
+_SECONDS_OF_COMPILED_PASS, _SECONDS_OF_COMPILED_STEP = 30e-6, 300e-6
 
 _known: dict[Work, Choice] = {}
 _last: dict[tuple, Choice] = {}  # by the fields of Work before the size: what was used or decided last without a capture
@@ -86,10 +91,17 @@ def _remember(choice: Choice) -> None:
         _last[choice.work[:_NUM_FIELDS_OF_KIND]] = choice
 
 
-def last_of(kind: tuple) -> str | None:
-    """Returns what was used or decided last for work of a kind, of any size, or None."""
+def last_for_compiled(kind: tuple) -> str | None:
+    """Returns what compiled code takes: by what was used or decided last for work of a kind, of any size; or None.
+
+    torch.nn's code runs outside of the compiled graph as it does otherwise. Within it, an operator and its derivative take
+    some time around them, which can be more than a small layer gains.
+    """
     choice = _last.get(kind)
-    return None if choice is None else choice.implementation
+    if choice is None or choice.is_fixed:
+        return choice and choice.implementation
+    more = _SECONDS_OF_COMPILED_STEP if choice.work.gradients else _SECONDS_OF_COMPILED_PASS
+    return min(choice.seconds, key=lambda name: choice.seconds[name] + more * (name != "torch"))
 
 
 def add(choice: Choice) -> None:
@@ -111,7 +123,7 @@ def fix_choice(choice: Choice, implementation: str) -> None:
     *others, last = choice.work.candidates
     if implementation not in choice.work.candidates:
         raise ValueError(f"implementation is {implementation!r}, but the candidates are {', '.join(others)} and {last}")
-    add(dataclasses.replace(choice, implementation=implementation))
+    add(dataclasses.replace(choice, implementation=implementation, is_fixed=True))
 
 
 def forget_choices() -> None:
@@ -172,7 +184,7 @@ def _to_json(choice: Choice) -> dict:
     work = choice.work._asdict()
     work |= {"device": str(choice.work.device), "dtype": _text(choice.work.dtype), "number_type": _text(choice.work.number_type)}
     seconds = {name: value if value < float("inf") else None for name, value in choice.seconds.items()}
-    return {"work": work, "implementation": choice.implementation, "seconds": seconds}
+    return {"work": work, "implementation": choice.implementation, "seconds": seconds, "is_fixed": choice.is_fixed}
 
 
 def _from_json(fields: dict) -> Choice:
@@ -180,4 +192,5 @@ def _from_json(fields: dict) -> Choice:
     types = {name: getattr(torch, work[name]) for name in ("dtype", "number_type")}
     lists = {name: tuple(work[name]) for name in ("gradients", "features", "candidates")}
     seconds = {name: float("inf") if value is None else value for name, value in fields["seconds"].items()}
-    return Choice(Work(**{**work, "device": torch.device(work["device"]), **types, **lists}), fields["implementation"], seconds)
+    read = Work(**{**work, "device": torch.device(work["device"]), **types, **lists})
+    return Choice(read, fields["implementation"], seconds, fields["is_fixed"])

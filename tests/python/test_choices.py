@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What "auto" chose: seen, logged, saved, fixed, forgotten, and not asked where PyTorch is deterministic."""
 
+import dataclasses
 import json
+import math
 import pathlib
 import sys
 import tempfile
@@ -14,6 +16,7 @@ except ImportError as error:
     sys.exit(77)
 
 import rnnlab
+from rnnlab import measured
 
 
 def x(num_steps=5):
@@ -87,13 +90,13 @@ class Choices(unittest.TestCase):
     def test_can_be_fixed(self):
         layer = rnnlab.LSTM(2, 4)
         layer(x())
-        measured = rnnlab.choices()[0]
+        found = rnnlab.choices()[0]
         for implementation in ("hoisted", "torch"):
-            rnnlab.fix_choice(measured, implementation)
+            rnnlab.fix_choice(found, implementation)
             layer(x())
             self.assertEqual(layer.implementation_used, implementation)
         with self.assertRaisesRegex(ValueError, "the candidates are torch, blocked and hoisted"):
-            rnnlab.fix_choice(measured, "fused")
+            rnnlab.fix_choice(found, "fused")
 
     def test_of_compiled_code_are_those_that_were_fixed_or_loaded(self):
         layer = rnnlab.GRU(2, 4)
@@ -111,6 +114,19 @@ class Choices(unittest.TestCase):
             torch.compile(layer, backend=graph_of)(x())
             self.assertEqual(any(names), is_ours)
             self.assertEqual(layer.implementation_used, implementation)
+
+    def test_of_compiled_code_count_the_time_around_an_operator(self):
+        layer = rnnlab.GRU(2, 4)
+        layer(x())
+        first = rnnlab.choices()[0]
+        for gain, wanted in ((1e-4, "torch"), (1e-3, "hoisted")):
+            seconds = {"torch": 2e-3, "blocked": math.inf, "hoisted": 2e-3 - gain}
+            measured.add(dataclasses.replace(first, implementation="hoisted", seconds=seconds))
+            torch._dynamo.reset()
+            torch.compile(layer, backend="eager")(x())
+            self.assertEqual(layer.implementation_used, wanted)
+            layer(x())
+            self.assertEqual(layer.implementation_used, "hoisted")
 
     def test_of_the_last_call_are_left_when_something_changes(self):
         layer = rnnlab.LSTM(2, 4, num_layers=2, implementation="hoisted")
