@@ -12,6 +12,8 @@ from .layers import GRU, LSTM, RNN, TwinOfTorch
 from .operators import check_implementation
 from .single_steps import TwinOfCell
 
+# Packages whose modules ask whether their layer is an instance of torch.nn's class, and compute it by other code if not.
+_ASK_FOR_THE_CLASS = ("torchrl.",)
 _TWINS = {torch.nn.LSTM: LSTM, torch.nn.GRU: GRU, torch.nn.RNN: RNN}
 
 
@@ -46,7 +48,8 @@ def accelerate(model: torch.nn.Module, implementation: str = "auto") -> Accelera
     A layer changes only its class, so its weights, hooks, names, parametrizations and references stay, and so does an
     optimizer that holds its weights. A layer of rnnlab gets this implementation. Other layers that compute steps are
     skipped: those with proj_size, cells such as LSTMCell, because rnnlab has nothing faster for a single step,
-    quantized and scripted layers, and classes derived from these three, because they may override forward.
+    quantized and scripted layers, classes derived from these three, because they may override forward, and the layers in
+    TorchRL's modules, which look for torch.nn's classes.
     TypeError if `model` is not a module, ValueError if there is no such implementation.
     """
     _check_module(model, "accelerate")
@@ -55,7 +58,7 @@ def accelerate(model: torch.nn.Module, implementation: str = "auto") -> Accelera
     for name, module in model.named_modules():
         if not _is_recurrent(module):
             continue
-        reason = _reason_to_skip(module)
+        reason = _reason_to_skip(module) or _reason_of_owner(model.get_submodule(name.rpartition(".")[0]))
         if reason:
             done.skipped[name] = reason
             continue
@@ -114,6 +117,12 @@ def _is_quantized(module) -> bool:
     return type(module).__module__.startswith("torch.ao.nn.quantized") and "RNN" in [
         base.__name__.removesuffix("Base") for base in type(module).__mro__
     ]
+
+
+def _reason_of_owner(owner) -> str:
+    if not type(owner).__module__.startswith(_ASK_FOR_THE_CLASS):
+        return ""
+    return f"{type(owner).__module__}.{type(owner).__name__} computes it by other code if it is not of torch.nn's class"
 
 
 def _reason_to_skip(module) -> str:

@@ -128,7 +128,7 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
             raise ValueError(f"rnnlab.{self._torch_class.__name__}: torch.nn's own code computes this call, and it has no "
                              f"{' and no '.join(features)}")
         if not can_compute:
-            return "torch"  # if data is no tensor, it says what is wrong
+            return "torch"  # if data is no tensor, or has too few or many dimensions, it says what is wrong
         if choice.needs_torch():
             return "naive" if features or choice.is_in_forward_mode() else "torch"
         return self._fastest_for(input, data, hx, features) if self.implementation == "auto" else self.implementation
@@ -136,7 +136,7 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
     def _can_compute(self, data) -> bool:
         if not isinstance(data, torch.Tensor):
             return False
-        has_kind = data.is_floating_point() and data.device.type in ("cpu", "cuda")
+        has_kind = data.is_floating_point() and data.device.type in ("cpu", "cuda") and data.dim() in (2, 3)
         return self.proj_size == 0 and data.numel() > 0 and has_kind and self._dropout() < 1
 
     def _dropout(self) -> float:
@@ -197,9 +197,6 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
         return layer
 
     def _run_whole(self, implementation, input, hx, starts, all_states):
-        if input.dim() not in (2, 3):
-            name = self._torch_class.__name__
-            raise ValueError(f"{name}: Expected input to be 2D or 3D, got {input.dim()}D instead")
         layout = Whole(input, self.batch_first)
         return self._run(implementation, layout, layout.batch, hx, starts, all_states)
 
@@ -236,6 +233,9 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
             if state.device != layout.steps.device:
                 raise RuntimeError("Input and hidden tensors are not at the same device, found input tensor at "
                                    f"{layout.steps.device} and hidden tensor at {state.device}")
+            if state.dtype != layout.steps.dtype and choice.autocast_type(state.device) is None:
+                raise RuntimeError(f"{self._torch_class.__name__}: the input is {layout.steps.dtype}, and hx is "
+                                   f"{state.dtype}; convert one of them")
         return layout.given_states(states)
 
     def _as_hidden(self, states):

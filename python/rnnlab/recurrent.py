@@ -181,6 +181,9 @@ class Recurrent(torch.nn.Module):
         for name, state in zip(self.cell.states, states):
             if state.shape != wanted:
                 raise ValueError(f"rnnlab.Recurrent: the initial state {name} is {tuple(state.shape)}, expected {wanted}")
+            if state.dtype != layout.steps.dtype and choice.autocast_type(state.device) is None:
+                raise ValueError(f"rnnlab.Recurrent: the input is {layout.steps.dtype}, and the initial state {name} is "
+                                 f"{state.dtype}; convert one of them")
         return layout.given_states(states)
 
     def _choose(self, layout, states, extras: Extras) -> str:

@@ -387,5 +387,28 @@ class Construction(unittest.TestCase):
                         self.assertTrue(hasattr(ours, member))
 
 
+class Mistakes(unittest.TestCase):
+    def test_are_named(self):
+        x, wrong = torch.ones(3, 2, 6), torch.ones(1, 2, 7, dtype=torch.float64)
+        for implementation in ("auto", "hoisted"):
+            layer = rnnlab.GRU(6, 7, implementation=implementation)
+            with self.assertRaisesRegex(RuntimeError, "the input is torch.float32, and hx is torch.float64; convert"):
+                layer(x, wrong)
+            with self.assertRaisesRegex(ValueError, "Expected input to be 2D or 3D, got 1D instead"):
+                layer(torch.ones(3))
+        with self.assertRaisesRegex(ValueError, "the initial state h is torch.float64; convert"):
+            rnnlab.Recurrent("gru", 6, 7)(x, wrong)
+
+
+class Owners(unittest.TestCase):
+    def test_that_ask_for_the_class_keep_it(self):
+        owner = type("LSTMModule", (torch.nn.Module,), {"__module__": "torchrl.modules.tensordict_module.rnn"})()
+        owner.lstm, model = torch.nn.LSTM(2, 3), torch.nn.Sequential(torch.nn.LSTM(2, 2))
+        model.add_module("owner", owner)
+        done = rnnlab.accelerate(model)
+        self.assertEqual((list(done.changed), list(done.skipped)), (["0"], ["owner.lstm"]))
+        self.assertIs(type(owner.lstm), torch.nn.LSTM)
+
+
 if __name__ == "__main__":
     unittest.main()
