@@ -92,6 +92,10 @@ void check_windows(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"split", "window"},
                      "windows overlap, so a random split would put values of validation into training: use ordered");
   }
+  if (settings.target_as == TargetAs::kChange && settings.window == 0)
+    checker.complain({"target_as", "window"}, "a change is one from the last value of a window: set window too");
+  if (settings.target_as == TargetAs::kChange && csv_task(settings) != Task::kRegression)
+    checker.complain({"target_as", "task"}, "only numbers change: use task: regression");
   if (settings.inputs_from && settings.window == 0)
     checker.complain({"inputs_from", "window"}, "only a window reads rows before its target: set window too");
 }
@@ -134,6 +138,8 @@ void check_sequences(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"target_per", "horizon"}, "the target of a step is in its own row: remove horizon");
   if (settings.season)
     checker.complain({"target_per", "season"}, "the target of a step is in its own row: remove season");
+  if (settings.target_as == TargetAs::kChange)
+    checker.complain({"target_per", "target_as"}, "the target of a step is in its own row: remove target_as");
   if (settings.inputs_from)
     checker.complain({"target_per", "inputs_from"}, "the sequences do not overlap: remove inputs_from");
 }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "data/csv_changes.h"
 #include "data/csv_derived.h"
 #include "data/csv_part.h"
 #include "data/data_settings.h"
@@ -237,20 +238,34 @@ CsvScalings fit_scalings(const Parts& parts, Task task, Normalization how) {
 }
 
 CsvScalings scalings_of(const FittedData& fitted, const CsvPart& part, const DataSettings& settings) {
-  CsvScalings scalings{{}, std::vector<Scaling>(part.targets.size())};
+  const bool are_changes = settings.target_as == TargetAs::kChange;
+  CsvScalings scalings{{}, std::vector<Scaling>(are_changes ? target_names(settings).size() : part.targets.size())};
   for (const ColumnScale& column : fitted.feature_scales) scalings.features.push_back({column.offset, column.scale});
-  const size_t num_horizons = settings.horizon.size();
-  for (size_t i = 0; i < std::min(fitted.target_scales.size() / num_horizons, part.targets.size()); ++i) {
-    const ColumnScale& column = fitted.target_scales[i * num_horizons];
+  const size_t num_scales = are_changes ? 1 : settings.horizon.size();  // that are equal
+  for (size_t i = 0; i < std::min(fitted.target_scales.size() / num_scales, scalings.targets.size()); ++i) {
+    const ColumnScale& column = fitted.target_scales[i * num_scales];
     scalings.targets[i] = {column.offset, column.scale};
   }
   return scalings;
 }
 
-Samples samples_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings) {
+// Returns last_targets() if the targets are changes.
+at::Tensor bases_of_targets(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
+  if (settings.target_as != TargetAs::kChange) return {};
+  if (!part.has_targets())
+    throw_error(ExitCode::kData,
+                "{}: no column is called {}, whose last values are a part of the forecast (data.target_as: change)",
+                part.table.path(), in_quotes(settings.target.front()));
+  return last_targets(part, windows);
+}
+
+Samples samples_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings,
+                   const DataSettings& settings) {
   Samples samples;
   samples.inputs = gather_inputs(scaled(part.features, scalings.features), windows);
-  if (part.has_targets()) samples.targets = targets_in(part.targets, part.classes, windows, scalings);
+  samples.target_bases = bases_of_targets(part, windows, settings);
+  if (part.has_targets())
+    samples.targets = targets_in(part.targets, part.classes, windows, scalings, samples.target_bases);
   const bool has_lengths = std::ranges::any_of(windows.lengths, [&](int64_t rows) { return rows < windows.window; });
   if (has_lengths) samples.lengths = at::tensor(windows.lengths, at::kLong);
   return samples;
@@ -367,7 +382,7 @@ void add_scales(Dataset& dataset, const CsvPart& train, const CsvScalings& scali
   const std::vector<std::string> names = target_names(settings);
   const size_t num_horizons = settings.horizon.size();
   for (size_t i = 0; i < names.size(); ++i) {
-    const Scaling& scaling = scalings.targets[i / num_horizons];
+    const Scaling& scaling = scalings.targets[settings.target_as == TargetAs::kChange ? i : i / num_horizons];
     dataset.target_scales.push_back({names[i], scaling.offset, scaling.scale});
   }
 }
@@ -434,14 +449,18 @@ DataShape shape_of(const Dataset& dataset, const Parts& parts, const DataSetting
           .category_sizes = category_sizes(dataset.categories)};
 }
 
-void add_samples(Dataset& dataset, const Parts& parts, const CsvScalings& scalings, const DataSettings& settings) {
+void add_samples(Dataset& dataset, const Parts& parts, CsvScalings& scalings, const DataSettings& settings) {
   const SeriesWindows train = windows_of(parts, DataPart::kTrain, settings),
                       valid = windows_of(parts, DataPart::kValid, settings);
   const CsvPart& valid_file = parts.file_of(DataPart::kValid);
-  dataset.train = samples_in(parts.train, train.windows, scalings);
-  dataset.valid = samples_in(valid_file, valid.windows, scalings);
+  if (settings.target_as == TargetAs::kChange)
+    scalings.targets = fit_changes(
+        values_in(parts.train.targets, train.windows) - bases_of_targets(parts.train, train.windows, settings),
+        dataset.normalization);
+  dataset.train = samples_in(parts.train, train.windows, scalings, settings);
+  dataset.valid = samples_in(valid_file, valid.windows, scalings, settings);
   give_both_lengths(dataset.train, dataset.valid);
-  dataset.naive_forecasts = naive_forecasts(valid_file, valid.windows, scalings, settings);
+  dataset.naive_forecasts = naive_forecasts(valid_file, valid.windows, scalings, settings, dataset.valid.target_bases);
   dataset.naive_errors = naive_errors(parts.train, parts.rows.train, settings);
   for (const auto& note : {note_on_series(train, "training part"), note_on_series(valid, "validation part"),
                            note_on_breaks(train, "training part"), note_on_breaks(valid, "validation part"),
@@ -502,9 +521,10 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   for (const auto& note :
        {note_on_gaps(of_series, "data"), note_on_breaks(of_series, "data"), note_on_known(of_series)})
     if (note) loaded.notes.push_back(*note);
-  loaded.samples = samples_in(file, windows, scalings);
+  loaded.samples = samples_in(file, windows, scalings, settings);
   if (part == DataPart::kTrain) loaded.naive_errors = naive_errors(file, parts.rows.train, settings);
-  if (has_all_targets) loaded.naive_forecasts = naive_forecasts(file, windows, scalings, settings);
+  if (has_all_targets)
+    loaded.naive_forecasts = naive_forecasts(file, windows, scalings, settings, loaded.samples.target_bases);
   if (targets == Targets::kRequired) return loaded;
   loaded.rows =
       part == DataPart::kAll ? rows_of_file(file, windows, settings) : rows_of_samples(file, windows, settings);
@@ -556,7 +576,7 @@ const SourceInfo& csv_source() {
                "task",       "train_file",     "valid_file",    "num_test",    "test_file",  "delimiter", "decimal",
                "header",     "features",       "target",        "id",          "missing",    "window",    "categories",
                "group",      "horizon",        "season",        "inputs_from", "target_per", "time",      "unsorted",
-               "duplicates", "gaps",           "missing_words", "known",       "calendar"},
+               "duplicates", "gaps",           "missing_words", "known",       "calendar",   "target_as"},
       .check = check_csv,
       .least_shape = least_csv_shape,
       .load = load_csv,

@@ -288,6 +288,9 @@ void add_series_fields(Schema& schema) {
   schema.field("inputs_from", &DataSettings::inputs_from,
                "csv: where a window of validation or of tests may have its rows: in the whole series before its target "
                "(series), or only in its own part (part); targets are always in their part; unset: series");
+  schema.field("target_as", &DataSettings::target_as,
+               "csv: what a model forecasts of a series: the value, or its change from the last value of the window, "
+               "which metrics and predictions add again");
   schema.field("known", &DataSettings::known,
                "csv: columns of numbers that are known ahead, such as a holiday or a price; each row also has their "
                "values in the rows that are forecast from it, and rows after the end of a series may have only them");

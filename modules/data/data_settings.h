@@ -24,6 +24,7 @@ enum class Unsorted { kError, kSort, kIgnore };            // rows that are not 
 enum class Duplicates { kError, kFirst, kLast, kIgnore };  // rows of a series with the same time
 enum class Gaps { kError, kSplit, kIgnore };               // steps in time that are not the usual one
 enum class CalendarPhase { kMinute, kHour, kWeekday, kDay, kMonth };
+enum class TargetAs { kValue, kChange };
 enum class InputsFrom { kSeries, kPart };  // where the rows may be that windows of validation and of tests read
 enum class InputMemory { kAutomatic, kResident, kMapped };  // where inputs are: in memory, or in their mapped file
 
@@ -84,6 +85,7 @@ struct DataSettings {
   Gaps gaps = Gaps::kError;
   std::vector<std::string> missing_words = {usual_missing_words().begin(), usual_missing_words().end()};
   std::optional<InputsFrom> inputs_from;
+  TargetAs target_as = TargetAs::kValue;
   std::vector<std::string> known;       // columns whose values are known ahead, up to the horizon
   std::vector<CalendarPhase> calendar;  // phases of the times of the rows, as inputs
 
@@ -169,6 +171,12 @@ template <>
 struct EnumNames<InputsFrom> {
   static constexpr std::array<std::pair<InputsFrom, std::string_view>, 2> kNames = {
       {{InputsFrom::kSeries, "series"}, {InputsFrom::kPart, "part"}}};
+};
+
+template <>
+struct EnumNames<TargetAs> {
+  static constexpr std::array<std::pair<TargetAs, std::string_view>, 2> kNames = {
+      {{TargetAs::kValue, "value"}, {TargetAs::kChange, "change"}}};
 };
 
 template <>

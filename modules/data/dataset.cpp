@@ -102,7 +102,9 @@ bool has_missing(const at::Tensor& targets) {
 
 }  // namespace
 
-at::Tensor in_units_of_targets(const at::Tensor& values, const FittedData& data) {
+namespace {
+
+at::Tensor unscaled(const at::Tensor& values, const FittedData& data) {
   if (data.target_scales.empty()) return values.to(at::kDouble);
   std::vector<double> factors, offsets;
   for (const ColumnScale& target : data.target_scales) {
@@ -110,6 +112,12 @@ at::Tensor in_units_of_targets(const at::Tensor& values, const FittedData& data)
     offsets.push_back(target.offset);
   }
   return values.to(at::kDouble) * at::tensor(factors, at::kDouble) + at::tensor(offsets, at::kDouble);
+}
+
+}  // namespace
+
+at::Tensor in_units_of_targets(const at::Tensor& values, const FittedData& data, const at::Tensor& bases) {
+  return bases.defined() ? unscaled(values, data) + bases : unscaled(values, data);
 }
 
 at::Tensor known_classes(const Samples& samples) {
@@ -192,7 +200,7 @@ Samples take(const Samples& samples, const std::vector<int64_t>& rows) {
   const at::Tensor index =
       at::from_blob(const_cast<int64_t*>(rows.data()), {static_cast<int64_t>(rows.size())}, at::kLong);
   return {rows_of(samples.inputs, index), rows_of(samples.targets, index), rows_of(samples.lengths, index),
-          samples.mapped ? samples.mapped->selected(rows) : nullptr};
+          samples.mapped ? samples.mapped->selected(rows) : nullptr, rows_of(samples.target_bases, index)};
 }
 
 Samples take_first(const Samples& samples, std::optional<int64_t> count, const std::string& key,
@@ -203,7 +211,8 @@ Samples take_first(const Samples& samples, std::optional<int64_t> count, const s
                 counted(samples.size(), "sample"));
   }
   return {first_of(samples.inputs, *count), first_of(samples.targets, *count), first_of(samples.lengths, *count),
-          samples.mapped ? samples.mapped->selected(first_rows(*count)) : nullptr};
+          samples.mapped ? samples.mapped->selected(first_rows(*count)) : nullptr,
+          first_of(samples.target_bases, *count)};
 }
 
 namespace {

@@ -32,6 +32,7 @@ struct Samples {
   at::Tensor targets;  // (N) int64 classes | (N, K) float32; of each step: (N, T) int64 | (N, T, K) float32
   at::Tensor lengths;  // (N) int64, from 1 to T, or undefined when every sequence is whole
   std::shared_ptr<const MappedInputs> mapped = {};  // inputs (N, T, F) that stay in their file
+  at::Tensor target_bases = {};  // (N, K) float64: targets are changes from these values; undefined if they are values
 
   int64_t size() const;
   int64_t sequence_length() const;               // T
@@ -134,8 +135,9 @@ struct FittedData {
   std::optional<std::string> time = {};
 };
 
-// Returns scaled targets or outputs (N, K) as (N, K) float64 in the units of the targets.
-at::Tensor in_units_of_targets(const at::Tensor& values, const FittedData& data);
+// Returns scaled targets or outputs (N, K) of samples as (N, K) float64 in the units of the targets. `bases` are the
+// samples' target_bases.
+at::Tensor in_units_of_targets(const at::Tensor& values, const FittedData& data, const at::Tensor& bases);
 
 // A forecast of the targets of a part that needs no model: a value that the series had before.
 struct NaiveForecast {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/numbers.h"
+#include "data/csv_changes.h"
 
 namespace rnnlab {
 
@@ -20,8 +21,10 @@ Columns scaled(const std::vector<NumericColumn>& columns, const std::vector<Scal
 }
 
 at::Tensor targets_in(const std::vector<NumericColumn>& targets, const std::vector<int64_t>& classes,
-                      const Windows& windows, const CsvScalings& scalings) {
-  return targets.empty() ? gather_classes(classes, windows) : gather_values(scaled(targets, scalings.targets), windows);
+                      const Windows& windows, const CsvScalings& scalings, const at::Tensor& last) {
+  if (targets.empty()) return gather_classes(classes, windows);
+  if (last.defined()) return scaled_changes(values_in(targets, windows) - last, scalings.targets);
+  return gather_values(scaled(targets, scalings.targets), windows);
 }
 
 namespace {
@@ -42,12 +45,13 @@ void carry_forward(std::vector<T>& values, const CsvPart& part, int64_t period) 
 }
 
 // Returns the targets of the windows, where each missing one is replaced as carry_forward() says.
-at::Tensor known_targets_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings, int64_t period) {
+at::Tensor known_targets_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings, int64_t period,
+                            const at::Tensor& last) {
   std::vector<NumericColumn> targets = part.targets;
   for (NumericColumn& column : targets) carry_forward(column.values, part, period);
   std::vector<int64_t> classes = part.classes;
   if (!classes.empty()) carry_forward(classes, part, period);
-  return targets_in(targets, classes, windows, scalings);
+  return targets_in(targets, classes, windows, scalings, last);
 }
 
 // The rows up to the last row of the window are known. Returns the rows between the target and the latest known row
@@ -95,13 +99,14 @@ std::optional<Windows> windows_of_last_season(const CsvPart& part, const Windows
 }  // namespace
 
 std::vector<NaiveForecast> naive_forecasts(const CsvPart& part, const Windows& windows, const CsvScalings& scalings,
-                                           const DataSettings& settings) {
+                                           const DataSettings& settings, const at::Tensor& last) {
   const bool has_forecasts = settings.window > 0 && !windows.has_target_per_row;
   if (!has_forecasts || windows.target.empty() || !part.has_targets()) return {};
   std::vector<NaiveForecast> forecasts = {
-      {"last value", known_targets_in(part, with_earlier_targets(windows, settings.horizon), scalings, 1)}};
+      {"last value", known_targets_in(part, with_earlier_targets(windows, settings.horizon), scalings, 1, last)}};
   if (const auto earlier = windows_of_last_season(part, windows, settings))
-    forecasts.push_back({"value one season before", known_targets_in(part, *earlier, scalings, *settings.season)});
+    forecasts.push_back(
+        {"value one season before", known_targets_in(part, *earlier, scalings, *settings.season, last)});
   return forecasts;
 }
 

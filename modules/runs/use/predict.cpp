@@ -58,10 +58,10 @@ PredictionKind kind_of(LossKind loss) {
   fail_invariant("listed targets", __FILE__, __LINE__, "no prediction is known for the targets of the loss");
 }
 
-at::Tensor meaning(const at::Tensor& raw, PredictionKind kind, const FittedData& data) {
+at::Tensor meaning(const at::Tensor& raw, PredictionKind kind, const FittedData& data, const Samples& samples) {
   if (kind == PredictionKind::kClasses) return at::softmax(raw.to(at::kDouble), 1);
   if (kind == PredictionKind::kProbabilities) return at::sigmoid(raw.to(at::kDouble));
-  return in_units_of_targets(raw, data);
+  return in_units_of_targets(raw, data, samples.target_bases);
 }
 
 std::vector<std::string> output_names(const TrainedModel& trained, PredictionKind kind) {
@@ -85,11 +85,12 @@ Predictions predict(const TrainedModel& trained, const Samples& samples, int64_t
   if (trained.data.shape.target_per_step) predictions.row = "step";
   if (predictions.kind == PredictionKind::kValues) predictions.scales = trained.data.target_scales;
   compute_outputs(predictions, trained, samples, num_passes);
-  predictions.values = meaning(predictions.raw, predictions.kind, trained.data).contiguous();
+  predictions.values = meaning(predictions.raw, predictions.kind, trained.data, samples).contiguous();
   if (!samples.targets.defined()) return predictions;
   const bool is_class = predictions.kind == PredictionKind::kClasses;
   const at::Tensor targets = target_rows(samples);
-  predictions.targets = is_class ? targets.contiguous() : in_units_of_targets(targets, trained.data).contiguous();
+  predictions.targets =
+      is_class ? targets.contiguous() : in_units_of_targets(targets, trained.data, samples.target_bases).contiguous();
   return predictions;
 }
 

@@ -76,7 +76,8 @@ MetricValues errors_of(const at::Tensor& predictions, const Dataset& dataset, co
 std::vector<Baseline> of_numbers(const Dataset& dataset, const LossInfo& loss) {
   std::vector<Baseline> all =
       of_forecasts(dataset, [&](const NaiveForecast& forecast) { return errors_of(forecast.values, dataset, loss); });
-  all.push_back({"mean of the training part",
+  const bool are_changes = dataset.train.target_bases.defined();
+  all.push_back({are_changes ? "mean change of the training part" : "mean of the training part",
                  errors_of(target_rows(dataset.train).nanmean(0, true, at::kDouble), dataset, loss)});
   return all;
 }
