@@ -8,15 +8,18 @@
 #include <cmath>
 #include <limits>
 
+#include "base/error.h"
+#include "base/text.h"
+
 namespace rnnlab {
 namespace {
 
-// Returns the latest known value up to a row of the window's series.
-double latest_until(const CsvPart& part, const std::vector<double>& values, int64_t row) {
+// Returns the value of a row, or the latest known one that is whole numbers of `period` rows before it in its series.
+double latest_known(const CsvPart& part, const std::vector<double>& values, int64_t row, int64_t period) {
   const int64_t begin = part.series_of(row).rows.begin;
-  for (int64_t before = row; before >= begin; --before) {
+  for (int64_t before = row; before >= begin; before -= period) {
     if (const double value = values[static_cast<size_t>(before)]; !std::isnan(value)) return value;
-    if (part.has_break(before - 1, before)) break;
+    if (part.has_break(before - period, before)) break;
   }
   return std::numeric_limits<double>::quiet_NaN();
 }
@@ -36,9 +39,20 @@ at::Tensor for_each_output(const std::vector<NumericColumn>& columns, const Wind
 
 }  // namespace
 
-at::Tensor last_targets(const CsvPart& part, const Windows& windows) {
-  return for_each_output(part.targets, windows, [&](const NumericColumn& column, size_t sample, size_t) {
-    return latest_until(part, column.values, windows.first[sample] + windows.window - 1);
+int64_t seasons_before(int64_t season, int64_t horizon) { return (horizon + season - 1) / season * season; }
+
+at::Tensor bases_of_targets(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
+  if (!are_changes(settings)) return {};
+  if (!part.has_targets())
+    throw_error(ExitCode::kData,
+                "{}: no column is called {}, whose values before a forecast are a part of it (data.target_as: {})",
+                part.table.path(), in_quotes(settings.target.front()), config::name_of(settings.target_as));
+  const bool is_seasonal = settings.target_as == TargetAs::kSeasonalChange;
+  const int64_t period = is_seasonal ? settings.season.value() : 1;
+  return for_each_output(part.targets, windows, [&](const NumericColumn& column, size_t sample, size_t i) {
+    const int64_t horizon = settings.horizon[i], last = windows.first[sample] + windows.window - 1;
+    const int64_t row = is_seasonal ? last + horizon - seasons_before(period, horizon) : last;
+    return latest_known(part, column.values, row, period);
   });
 }
 

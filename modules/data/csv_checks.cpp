@@ -78,6 +78,18 @@ void check_order_of_horizons(const DataSettings& settings, config::Checker& chec
     checker.complain({"horizon"}, "several horizons are in ascending order, each once");
 }
 
+void check_changes(const DataSettings& settings, config::Checker& checker) {
+  if (!are_changes(settings)) return;
+  if (settings.window == 0)
+    checker.complain({"target_as", "window"}, "a change is one from a value of the window: set window too");
+  if (csv_task(settings) != Task::kRegression)
+    checker.complain({"target_as", "task"}, "only numbers change: use task: regression");
+  if (settings.target_as == TargetAs::kSeasonalChange && (!settings.season || *settings.season > settings.window))
+    checker.complain({"target_as", "season", "window"},
+                     "the window must have the values of one season before its targets: set season, and a window of at "
+                     "least as many rows");
+}
+
 // check_sequences has the checks for a target at every step.
 void check_windows(const DataSettings& settings, config::Checker& checker) {
   if (has_target_per_step(settings)) return;
@@ -92,10 +104,7 @@ void check_windows(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"split", "window"},
                      "windows overlap, so a random split would put values of validation into training: use ordered");
   }
-  if (settings.target_as == TargetAs::kChange && settings.window == 0)
-    checker.complain({"target_as", "window"}, "a change is one from the last value of a window: set window too");
-  if (settings.target_as == TargetAs::kChange && csv_task(settings) != Task::kRegression)
-    checker.complain({"target_as", "task"}, "only numbers change: use task: regression");
+  check_changes(settings, checker);
   if (settings.inputs_from && settings.window == 0)
     checker.complain({"inputs_from", "window"}, "only a window reads rows before its target: set window too");
 }
@@ -138,7 +147,7 @@ void check_sequences(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"target_per", "horizon"}, "the target of a step is in its own row: remove horizon");
   if (settings.season)
     checker.complain({"target_per", "season"}, "the target of a step is in its own row: remove season");
-  if (settings.target_as == TargetAs::kChange)
+  if (are_changes(settings))
     checker.complain({"target_per", "target_as"}, "the target of a step is in its own row: remove target_as");
   if (settings.inputs_from)
     checker.complain({"target_per", "inputs_from"}, "the sequences do not overlap: remove inputs_from");
@@ -174,6 +183,9 @@ void check_derived(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"known", "window"}, "only a forecast reads what is known ahead: set window and horizon");
   if (!settings.calendar.empty() && !has_series(settings))
     checker.complain({"calendar", "window"}, "the rows are independent samples, without an order in time: set window");
+  std::vector<std::string> phases;
+  for (const CalendarPhase phase : settings.calendar) phases.emplace_back(config::name_of(phase));
+  refuse_duplicates("calendar", phases, checker);
   if (refuse_duplicates("known", settings.known, checker)) return;
   for (const auto& [key, names] : {std::pair("target", settings.target),
                                    {"categories", settings.categories},

@@ -7,7 +7,7 @@
 namespace rnnlab {
 namespace {
 
-bool says_nothing(const CsvTable& table, const MeasuredColumns& measured, int64_t row) {
+bool has_no_measured_value(const CsvTable& table, const MeasuredColumns& measured, int64_t row) {
   const auto at = static_cast<size_t>(row);
   if (!measured.classes.empty() && measured.classes[at] >= 0) return false;
   return std::ranges::all_of(measured.numbers,
@@ -18,15 +18,19 @@ bool says_nothing(const CsvTable& table, const MeasuredColumns& measured, int64_
 }  // namespace
 
 std::vector<std::vector<int64_t>> take_future_rows(const CsvTable& table, const MeasuredColumns& measured,
+                                                   const std::vector<int64_t>& rows_after_gaps,
                                                    std::vector<SeriesRows>& series) {
   std::vector<std::vector<int64_t>> taken(series.size());
   if (measured.empty()) return taken;
-  const auto is_future = [&](int64_t row) { return says_nothing(table, measured, row); };
+  const auto follows_gap = [&](int64_t row) {
+    return std::ranges::find(rows_after_gaps, row) != rows_after_gaps.end();
+  };
+  const auto is_future = [&](int64_t row) { return has_no_measured_value(table, measured, row); };
   for (size_t i = 0; i < series.size(); ++i) {
     std::vector<int64_t>& rows = series[i].rows;
     const auto end = std::find_if_not(rows.rbegin(), rows.rend(), is_future).base();
     if (end == rows.begin()) continue;
-    taken[i].assign(end, rows.end());
+    taken[i].assign(end, std::find_if(end, rows.end(), follows_gap));
     rows.erase(end, rows.end());
   }
   return taken;

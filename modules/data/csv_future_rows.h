@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows after the end of a series that only say what is known ahead (data.known). They are no rows of the series: no
+// Rows after the end of a series that only say what is known ahead (data.known). They are not part of the series: no
 // window reads them, and no part of a split has them.
 #pragma once
 
@@ -20,9 +20,11 @@ struct MeasuredColumns {
   bool empty() const { return numbers.empty() && texts.empty() && classes.empty(); }
 };
 
-// Takes the last rows off each series in which none of these columns has a value, and returns them, series by series. A
-// series of only such rows keeps them, and so do all series if there are no such columns.
+// Takes the last rows off each series in which none of these columns has a value, and returns them, series by series,
+// up to the first one that follows a gap in time. A series of only such rows keeps them, and so do all series if there
+// are no such columns.
 std::vector<std::vector<int64_t>> take_future_rows(const CsvTable& table, const MeasuredColumns& measured,
+                                                   const std::vector<int64_t>& rows_after_gaps,
                                                    std::vector<SeriesRows>& series);
 
 }  // namespace rnnlab

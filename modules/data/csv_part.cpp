@@ -78,7 +78,8 @@ void drop_across_breaks(const CsvPart& part, SeriesWindows& all, const std::stri
                 name, counted(all.windows.window, "row"));
 }
 
-// Leaves out the windows whose last target is after what the file says ahead. Those with targets in the file are none.
+// Leaves out the windows whose last target is after what the file says ahead. A window whose targets are in the file is
+// always kept.
 void drop_beyond_known(const CsvPart& part, SeriesWindows& all, const DataSettings& settings, const std::string& name) {
   if (part.known.empty()) return;
   all.num_beyond_known = keep_windows(all.windows, [&](size_t i) {
@@ -86,10 +87,11 @@ void drop_beyond_known(const CsvPart& part, SeriesWindows& all, const DataSettin
     return part.series_of(all.windows.first[i]).is_known_until(last);
   });
   if (all.windows.first.empty())
-    throw_error(ExitCode::kData,
-                "{}: no row has the columns of data.known up to the horizon {}; add rows after the last one in which "
-                "they have values and the other inputs have none",
-                name, settings.horizon.back());
+    throw_error(
+        ExitCode::kData,
+        "{}: the columns of data.known end before the first forecast (data.horizon {}); append rows with values "
+        "only in these columns",
+        name, settings.horizon.back());
 }
 
 // Returns how many rows of the series before these the inputs may have.
@@ -400,8 +402,10 @@ void note_future_rows(CsvPart& part) {
   int64_t count = 0;
   for (const CsvSeries& series : part.series) count += std::ssize(series.future_rows);
   if (count == 0) return;
-  part.notes.push_back(fmt::format("{} at the end only {} data.known, and {} no part of the series",
-                                   counted(count, "row"), count == 1 ? "has" : "have", count == 1 ? "is" : "are"));
+  part.notes.push_back(
+      fmt::format("{} at the end {} values at most in the columns of data.known, so {} not part of the "
+                  "series",
+                  counted(count, "row"), count == 1 ? "has" : "have", count == 1 ? "it is" : "they are"));
 }
 
 void make_series(CsvPart& part, const DataSettings& settings) {
@@ -413,7 +417,8 @@ void make_series(CsvPart& part, const DataSettings& settings) {
     refuse_or_note_no_times(part, settings);
   part.notes.insert(part.notes.end(), treatment.notes.begin(), treatment.notes.end());
   std::vector<std::vector<int64_t>> future(series.size());
-  if (!settings.known.empty()) future = take_future_rows(part.table, measured_columns(part, settings), series);
+  if (!settings.known.empty())
+    future = take_future_rows(part.table, measured_columns(part, settings), treatment.rows_after_gaps, series);
   take_rows_of(part, series);
   for (size_t i = 0; i < future.size(); ++i) part.series[i].future_rows = std::move(future[i]);
   note_future_rows(part);
@@ -435,7 +440,7 @@ void refuse_names_of_derived(const CsvTable& table, const std::vector<std::strin
   if (found == names.end()) return;
   throw_error(ExitCode::kData,
               "{}: column {} has the name of an input that data.known or data.calendar makes; rename the column, or "
-              "leave it out of data.features",
+              "leave it out of data.features and data.known",
               table.path(), in_quotes(*found));
 }
 
@@ -452,18 +457,19 @@ std::optional<std::string> time_column(const CsvTable& table, const DataSettings
 
 }  // namespace
 
-CsvPart read_csv_part(CsvTable table, const DataSettings& settings, const CsvLayout* like, Targets wanted) {
-  CsvPart part;
-  part.table = std::move(table);
-  part.wanted = wanted;
-  const bool needs_targets = wanted == Targets::kRequired || has_any_column(part.table, settings.target);
-  if (needs_targets) require_columns(part.table, "data.target", settings.target);
-  require_columns(part.table, "data.features", settings.features);
-  require_columns(part.table, "data.id", settings.id);
-  if (!settings.group.empty()) require_columns(part.table, "data.group", {settings.group});
-  require_columns(part.table, "data.categories", settings.categories);
-  require_columns(part.table, "data.known", settings.known);
-  if (!settings.time.empty()) require_columns(part.table, "data.time", {settings.time});
+namespace {
+
+void require_all_columns(const CsvTable& table, const DataSettings& settings) {
+  require_columns(table, "data.features", settings.features);
+  require_columns(table, "data.id", settings.id);
+  if (!settings.group.empty()) require_columns(table, "data.group", {settings.group});
+  require_columns(table, "data.categories", settings.categories);
+  require_columns(table, "data.known", settings.known);
+  if (!settings.time.empty()) require_columns(table, "data.time", {settings.time});
+}
+
+// With data.known a missing value is refused later: rows after the end have none.
+void read_features(CsvPart& part, const DataSettings& settings, const CsvLayout* like) {
   std::vector<std::string> names =
       like != nullptr ? like->features : feature_names(part.table, settings, csv_task(settings), part.notes);
   const std::vector<std::string> derived = derived_names(settings);
@@ -475,6 +481,18 @@ CsvPart read_csv_part(CsvTable table, const DataSettings& settings, const CsvLay
   const bool refuses_missing = settings.missing == MissingPolicy::kError && settings.known.empty();
   part.features = numbers(part.table, names, refuses_missing ? MissingPolicy::kError : MissingPolicy::kDrop);
   for (const std::string& name : settings.known) part.known.push_back(column_named(part.features, name));
+}
+
+}  // namespace
+
+CsvPart read_csv_part(CsvTable table, const DataSettings& settings, const CsvLayout* like, Targets wanted) {
+  CsvPart part;
+  part.table = std::move(table);
+  part.wanted = wanted;
+  const bool needs_targets = wanted == Targets::kRequired || has_any_column(part.table, settings.target);
+  if (needs_targets) require_columns(part.table, "data.target", settings.target);
+  require_all_columns(part.table, settings);
+  read_features(part, settings, like);
   if (needs_targets) read_targets(part, settings, like);
   note_booleans(part);
   part.is_of_old_run = like != nullptr && !like->time;

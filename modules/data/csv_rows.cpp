@@ -55,7 +55,7 @@ std::string why_not_predicted(const CsvPart& part, int64_t row, const DataSettin
   if (row == kNoRow)
     return fmt::format("another row has the same time (data.duplicates: {})", config::name_of(settings.duplicates));
   if (row == kFutureRow)
-    return fmt::format("it only has data.known, and no window ends {} before it (data.horizon)",
+    return fmt::format("it has values at most in data.known, and no window ends {} before it (data.horizon)",
                        counted(settings.horizon.front(), "row"));
   if (settings.window == 0 || has_target_per_step(settings)) return missing_features(part, row);
   const int64_t first = row - settings.horizon.front() - settings.window + 1;

@@ -238,25 +238,15 @@ CsvScalings fit_scalings(const Parts& parts, Task task, Normalization how) {
 }
 
 CsvScalings scalings_of(const FittedData& fitted, const CsvPart& part, const DataSettings& settings) {
-  const bool are_changes = settings.target_as == TargetAs::kChange;
-  CsvScalings scalings{{}, std::vector<Scaling>(are_changes ? target_names(settings).size() : part.targets.size())};
+  CsvScalings scalings{
+      {}, std::vector<Scaling>(are_changes(settings) ? target_names(settings).size() : part.targets.size())};
   for (const ColumnScale& column : fitted.feature_scales) scalings.features.push_back({column.offset, column.scale});
-  const size_t num_scales = are_changes ? 1 : settings.horizon.size();  // that are equal
+  const size_t num_scales = are_changes(settings) ? 1 : settings.horizon.size();  // that are equal
   for (size_t i = 0; i < std::min(fitted.target_scales.size() / num_scales, scalings.targets.size()); ++i) {
     const ColumnScale& column = fitted.target_scales[i * num_scales];
     scalings.targets[i] = {column.offset, column.scale};
   }
   return scalings;
-}
-
-// Returns last_targets() if the targets are changes.
-at::Tensor bases_of_targets(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
-  if (settings.target_as != TargetAs::kChange) return {};
-  if (!part.has_targets())
-    throw_error(ExitCode::kData,
-                "{}: no column is called {}, whose last values are a part of the forecast (data.target_as: change)",
-                part.table.path(), in_quotes(settings.target.front()));
-  return last_targets(part, windows);
 }
 
 Samples samples_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings,
@@ -382,7 +372,7 @@ void add_scales(Dataset& dataset, const CsvPart& train, const CsvScalings& scali
   const std::vector<std::string> names = target_names(settings);
   const size_t num_horizons = settings.horizon.size();
   for (size_t i = 0; i < names.size(); ++i) {
-    const Scaling& scaling = scalings.targets[settings.target_as == TargetAs::kChange ? i : i / num_horizons];
+    const Scaling& scaling = scalings.targets[are_changes(settings) ? i : i / num_horizons];
     dataset.target_scales.push_back({names[i], scaling.offset, scaling.scale});
   }
 }
@@ -396,11 +386,7 @@ CsvLayout layout_of(const FittedData& fitted) {
 // Scaling by columns is already done on the table; only scaling within a sample remains for the samples.
 Normalization left_to_do(Normalization how) { return how == Normalization::kColumnMinMax ? how : Normalization::kNone; }
 
-// The scalings are those of the columns before.
-void add_derived(Parts& parts, const DataSettings& settings, const std::map<std::string, double>& means,
-                 CsvScalings& scalings) {
-  const std::vector<Scaling> more = derived_scalings(parts.train, scalings.features, settings);
-  scalings.features.insert(scalings.features.end(), more.begin(), more.end());
+void add_derived(Parts& parts, const DataSettings& settings, const std::map<std::string, double>& means) {
   add_derived(parts.train, settings, means);
   if (parts.valid_file) add_derived(*parts.valid_file, settings, means);
 }
@@ -453,7 +439,7 @@ void add_samples(Dataset& dataset, const Parts& parts, CsvScalings& scalings, co
   const SeriesWindows train = windows_of(parts, DataPart::kTrain, settings),
                       valid = windows_of(parts, DataPart::kValid, settings);
   const CsvPart& valid_file = parts.file_of(DataPart::kValid);
-  if (settings.target_as == TargetAs::kChange)
+  if (are_changes(settings))
     scalings.targets = fit_changes(
         values_in(parts.train.targets, train.windows) - bases_of_targets(parts.train, train.windows, settings),
         dataset.normalization);
@@ -487,7 +473,9 @@ Loaded load_csv(const DataSettings& settings) {
   dataset.column_means = column_means(parts.train, parts.rows.train);
   fill_missing(parts, settings, dataset.column_means);
   CsvScalings scalings = fit_scalings(parts, csv_task(settings), how);
-  add_derived(parts, settings, dataset.column_means, scalings);
+  const std::vector<Scaling> derived = derived_scalings(parts.train, scalings.features, settings);
+  scalings.features.insert(scalings.features.end(), derived.begin(), derived.end());
+  add_derived(parts, settings, dataset.column_means);
   dataset.categories = categories_in(parts.train, parts.rows.train, settings);
   encode_categories(parts, dataset.categories, settings);
   move_notes(parts, dataset.notes);
@@ -504,9 +492,8 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   const CsvLayout like = layout_of(fitted);
   Parts parts = part == DataPart::kAll ? read_whole_file(settings, like, targets) : read_parts(settings, &like);
   fill_missing(parts, settings, fitted.column_means);
-  CsvScalings scalings = scalings_of(fitted, parts.train, settings);
-  add_derived(parts.train, settings, fitted.column_means);
-  if (parts.valid_file) add_derived(*parts.valid_file, settings, fitted.column_means);
+  const CsvScalings scalings = scalings_of(fitted, parts.train, settings);
+  add_derived(parts, settings, fitted.column_means);
   encode_categories(parts, fitted.categories, settings);
   const CsvPart& file = parts.file_of(part);
   LoadedPart loaded{.samples = {}, .origin = {"csv", file.table.path()}, .normalize = left_to_do(settings.normalize)};

@@ -288,15 +288,16 @@ void add_series_fields(Schema& schema) {
   schema.field("inputs_from", &DataSettings::inputs_from,
                "csv: where a window of validation or of tests may have its rows: in the whole series before its target "
                "(series), or only in its own part (part); targets are always in their part; unset: series");
-  schema.field("target_as", &DataSettings::target_as,
-               "csv: what a model forecasts of a series: the value, or its change from the last value of the window, "
-               "which metrics and predictions add again");
+  schema.field(
+      "target_as", &DataSettings::target_as,
+      "csv: what a model forecasts of a series: the value, its change from the last value of the window, or that "
+      "from the value one data.season before; metrics and predictions add the value again");
   schema.field("known", &DataSettings::known,
                "csv: columns of numbers that are known ahead, such as a holiday or a price; each row also has their "
                "values in the rows that are forecast from it, and rows after the end of a series may have only them");
   schema.field("calendar", &DataSettings::calendar,
                "csv: adds where each row is in its hour (minute), day (hour), week (weekday), month (day) or year "
-               "(month), as a sine and a cosine");
+               "(month), as a sine and a cosine; times with a zone count in UTC");
 }
 
 void add_text_and_synthetic_fields(Schema& schema) {
@@ -427,6 +428,8 @@ bool has_series(const DataSettings& settings) { return settings.window > 0 || ha
 bool uses_order(const DataSettings& settings) {
   return has_series(settings) || settings.missing == MissingPolicy::kPrevious || settings.split == Split::kOrdered;
 }
+
+bool are_changes(const DataSettings& settings) { return settings.target_as != TargetAs::kValue; }
 
 bool has_target_per_step(const DataSettings& settings) { return settings.target_per == TargetPer::kStep; }
 

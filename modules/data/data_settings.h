@@ -24,7 +24,7 @@ enum class Unsorted { kError, kSort, kIgnore };            // rows that are not 
 enum class Duplicates { kError, kFirst, kLast, kIgnore };  // rows of a series with the same time
 enum class Gaps { kError, kSplit, kIgnore };               // steps in time that are not the usual one
 enum class CalendarPhase { kMinute, kHour, kWeekday, kDay, kMonth };
-enum class TargetAs { kValue, kChange };
+enum class TargetAs { kValue, kChange, kSeasonalChange };
 enum class InputsFrom { kSeries, kPart };  // where the rows may be that windows of validation and of tests read
 enum class InputMemory { kAutomatic, kResident, kMapped };  // where inputs are: in memory, or in their mapped file
 
@@ -142,6 +142,9 @@ void choose_split_of_earlier_versions(DataSettings& settings);
 // Returns whether windows of validation and of tests may have rows before their part.
 bool reaches_back(const DataSettings& settings);
 
+// Returns whether targets are changes from values before them.
+bool are_changes(const DataSettings& settings);
+
 // Returns whether each step has a target, as in tagging.
 bool has_target_per_step(const DataSettings& settings);
 
@@ -175,8 +178,8 @@ struct EnumNames<InputsFrom> {
 
 template <>
 struct EnumNames<TargetAs> {
-  static constexpr std::array<std::pair<TargetAs, std::string_view>, 2> kNames = {
-      {{TargetAs::kValue, "value"}, {TargetAs::kChange, "change"}}};
+  static constexpr std::array<std::pair<TargetAs, std::string_view>, 3> kNames = {
+      {{TargetAs::kValue, "value"}, {TargetAs::kChange, "change"}, {TargetAs::kSeasonalChange, "seasonal_change"}}};
 };
 
 template <>

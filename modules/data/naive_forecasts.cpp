@@ -21,9 +21,9 @@ Columns scaled(const std::vector<NumericColumn>& columns, const std::vector<Scal
 }
 
 at::Tensor targets_in(const std::vector<NumericColumn>& targets, const std::vector<int64_t>& classes,
-                      const Windows& windows, const CsvScalings& scalings, const at::Tensor& last) {
+                      const Windows& windows, const CsvScalings& scalings, const at::Tensor& bases) {
   if (targets.empty()) return gather_classes(classes, windows);
-  if (last.defined()) return scaled_changes(values_in(targets, windows) - last, scalings.targets);
+  if (bases.defined()) return scaled_changes(values_in(targets, windows) - bases, scalings.targets);
   return gather_values(scaled(targets, scalings.targets), windows);
 }
 
@@ -46,17 +46,13 @@ void carry_forward(std::vector<T>& values, const CsvPart& part, int64_t period) 
 
 // Returns the targets of the windows, where each missing one is replaced as carry_forward() says.
 at::Tensor known_targets_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings, int64_t period,
-                            const at::Tensor& last) {
+                            const at::Tensor& bases) {
   std::vector<NumericColumn> targets = part.targets;
   for (NumericColumn& column : targets) carry_forward(column.values, part, period);
   std::vector<int64_t> classes = part.classes;
   if (!classes.empty()) carry_forward(classes, part, period);
-  return targets_in(targets, classes, windows, scalings, last);
+  return targets_in(targets, classes, windows, scalings, bases);
 }
-
-// The rows up to the last row of the window are known. Returns the rows between the target and the latest known row
-// that is a whole number of seasons before it.
-int64_t seasons_before(int64_t season, int64_t horizon) { return (horizon + season - 1) / season * season; }
 
 // Returns the windows with an earlier row as each target: `rows_before` rows before it, for each horizon.
 Windows with_earlier_targets(Windows windows, const std::vector<int64_t>& rows_before) {
@@ -99,14 +95,14 @@ std::optional<Windows> windows_of_last_season(const CsvPart& part, const Windows
 }  // namespace
 
 std::vector<NaiveForecast> naive_forecasts(const CsvPart& part, const Windows& windows, const CsvScalings& scalings,
-                                           const DataSettings& settings, const at::Tensor& last) {
+                                           const DataSettings& settings, const at::Tensor& bases) {
   const bool has_forecasts = settings.window > 0 && !windows.has_target_per_row;
   if (!has_forecasts || windows.target.empty() || !part.has_targets()) return {};
   std::vector<NaiveForecast> forecasts = {
-      {"last value", known_targets_in(part, with_earlier_targets(windows, settings.horizon), scalings, 1, last)}};
+      {"last value", known_targets_in(part, with_earlier_targets(windows, settings.horizon), scalings, 1, bases)}};
   if (const auto earlier = windows_of_last_season(part, windows, settings))
     forecasts.push_back(
-        {"value one season before", known_targets_in(part, *earlier, scalings, *settings.season, last)});
+        {"value one season before", known_targets_in(part, *earlier, scalings, *settings.season, bases)});
   return forecasts;
 }
 

@@ -21,14 +21,15 @@ struct CsvScalings {
 
 Columns scaled(const std::vector<NumericColumn>& columns, const std::vector<Scaling>& scalings);
 
-// Returns the targets of these windows; with the last_targets() of the windows, their changes from these.
+// Returns the targets of these windows; with their bases_of_targets(), the changes from
+// these.
 at::Tensor targets_in(const std::vector<NumericColumn>& targets, const std::vector<int64_t>& classes,
-                      const Windows& windows, const CsvScalings& scalings, const at::Tensor& last);
+                      const Windows& windows, const CsvScalings& scalings, const at::Tensor& bases);
 
-// Returns none without windows or targets. `last` is as in targets_in(). A forecast is missing where no value before it
-// is known.
+// Returns none without windows or targets. `bases` are as in targets_in(). A forecast is missing where no value before
+// it is known.
 std::vector<NaiveForecast> naive_forecasts(const CsvPart& part, const Windows& windows, const CsvScalings& scalings,
-                                           const DataSettings& settings, const at::Tensor& last);
+                                           const DataSettings& settings, const at::Tensor& bases);
 
 // Returns for each target the mean absolute difference between rows of the training part that are data.season rows of a
 // series apart, or one row without data.season: the error in the units of the targets by which Hyndman and Koehler,

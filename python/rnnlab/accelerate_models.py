@@ -120,9 +120,10 @@ def _is_quantized(module) -> bool:
 
 
 def _reason_of_owner(owner) -> str:
-    if not type(owner).__module__.startswith(_ASK_FOR_THE_CLASS):
+    asking = next((base for base in type(owner).__mro__ if base.__module__.startswith(_ASK_FOR_THE_CLASS)), None)
+    if asking is None:
         return ""
-    return f"{type(owner).__module__}.{type(owner).__name__} computes it by other code if it is not of torch.nn's class"
+    return f"{asking.__module__}.{asking.__name__} computes it by other code if it is not of torch.nn's class"
 
 
 def _reason_to_skip(module) -> str:
@@ -132,8 +133,9 @@ def _reason_to_skip(module) -> str:
         return "it is quantized, and rnnlab's layers compute in floating point"
     if isinstance(module, torch.nn.RNNCellBase):
         name = _class_of(module).__name__
-        sequences = name.removesuffix("Cell")
-        return f"rnnlab has nothing faster for the single steps of {name}; use {sequences} for sequences"
+        is_known = name in ("LSTMCell", "GRUCell", "RNNCell")
+        advice = f"; use {name.removesuffix('Cell')} for sequences" if is_known else ""
+        return f"rnnlab has nothing faster for the single steps of {name}{advice}"
     known = _class_of(module)
     if known not in _TWINS and known not in _TWINS.values():
         base = next((f"torch.nn.{base.__name__}" for base in _TWINS if isinstance(module, base)), "torch.nn.RNNBase")

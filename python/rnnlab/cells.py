@@ -39,7 +39,8 @@ class Cell:
     them.
 
     docs/write-a-cell.md describes the language. ValueError with every mistake of the text, its line, column and a
-    suggestion. TypeError or ValueError, with what to write, where a function does what equations cannot say.
+    suggestion. TypeError, ValueError or AttributeError, with what to write, where a function does what equations cannot
+    say.
     """
 
     equations: str

@@ -96,12 +96,12 @@ def is_plain_call(data: torch.Tensor) -> bool:
             and not _is_captured(data))
 
 
-def gradients_of(data: torch.Tensor, states) -> tuple[str, ...]:
+def gradients_of(data: torch.Tensor, states, weights) -> tuple[str, ...]:
     """Returns of what a call needs gradients. A pass that needs more of them takes longer, each code by its own factor."""
     if not torch.is_grad_enabled():
         return ()
-    needs = {"weights": True, "input": data.requires_grad, "states": any(state.requires_grad for state in states)}
-    return tuple(name for name, is_needed in needs.items() if is_needed)
+    sources = {"weights": weights, "input": [data], "states": states}
+    return tuple(name for name, tensors in sources.items() if any(tensor.requires_grad for tensor in tensors))
 
 
 def backward_of_measured(output, gradients: tuple[str, ...], **sources: list) -> None:

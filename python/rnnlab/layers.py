@@ -58,7 +58,7 @@ class Twin(torch.nn.Module):
 class TwinOfTorch(Twin, torch.nn.RNNBase):
     """What LSTM, GRU and RNN have in common.
 
-    It is not a subclass of torch.nn.LSTM, because torch.compile breaks its graph at those by name.
+    The classes are not subclasses of torch.nn.LSTM and so on, because torch.compile breaks its graph at those by name.
 
     implementation: "auto", "torch" (torch.nn's own code), or a layer of rnnlab ("persistent", "cudnn", "hoisted" ...),
     as `layer:` in experiment files. ValueError if there is no such implementation; a call raises it with the reason if
@@ -104,7 +104,7 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
             last = self.__dict__.get("_last")
             if last is not None and last[0] == call:
                 self.__dict__["implementation_used"] = last[1]
-                if last[1] == "torch":  # which computes right whatever changed
+                if last[1] == "torch" and not choice.is_in_forward_mode():  # otherwise right whatever changed
                     return self._torch_class.forward(self, input, hx)
                 if choice.is_plain_call(input):
                     return self._run_whole(last[1], input, hx, None, False)
@@ -124,7 +124,8 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
     def _choose(self, input, hx, features: tuple[str, ...]) -> str:
         data = input.data if isinstance(input, PackedSequence) else input
         can_compute = self._can_compute(data)
-        if features and not (can_compute and self.implementation != "torch"):
+        is_sequence = isinstance(data, torch.Tensor) and data.dim() in (2, 3)  # if not, torch.nn says what is wrong
+        if features and is_sequence and not (can_compute and self.implementation != "torch"):
             raise ValueError(f"rnnlab.{self._torch_class.__name__}: torch.nn's own code computes this call, and it has no "
                              f"{' and no '.join(features)}")
         if not can_compute:
@@ -146,7 +147,7 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
     def _fastest_for(self, input, data, hx, features: tuple[str, ...]) -> str:
         is_packed = isinstance(input, PackedSequence)
         number_type = choice.types_of_pass(self.mode, data, self._weight(0), data, _lengths_of(input))[0] or data.dtype
-        gradients = choice.gradients_of(data, _states_in(hx))
+        gradients = choice.gradients_of(data, _states_in(hx), self._given_weights())
         kind = (self.mode, self.input_size, self.hidden_size, self.num_layers, self.bidirectional, self.bias,
                 self.training, gradients, is_packed, features)
         size = self._size_of(input) if not choice.is_compiling() else (0, 0)
@@ -225,6 +226,8 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
         if is_lstm and isinstance(hx, torch.Tensor):
             raise TypeError("LSTM: hx is one tensor, expected a pair of tensors (h_0, c_0)")
         states = list(hx) if is_lstm else [hx]
+        if is_lstm and len(states) != 2:
+            raise RuntimeError(f"LSTM: hx has {len(states)} tensors, expected a pair (h_0, c_0)")
         wanted = 3 if layout.is_batched else 2
         if any(state.dim() != wanted for state in states):
             kind = "batched 3-D" if layout.is_batched else "unbatched 2-D"

@@ -202,7 +202,7 @@ class Recurrent(torch.nn.Module):
         number_type = choice.autocast_type(steps.device) or steps.dtype
         features = features_of(extras.starts, extras.all_states)
         names = _candidates(self._key(), steps.device.type, choice.precision_of(steps.device, number_type), features)
-        gradients = choice.gradients_of(steps, states)
+        gradients = choice.gradients_of(steps, states, self._given_weights())
         kind = (*self._key(), self.bias, self.training, gradients, is_packed, features)
         size = (steps.size(0), steps.size(1)) if not choice.is_compiling() else (0, 0)
         return choice.fastest_for(kind, size, steps, number_type, names, _safest(names),

@@ -54,6 +54,7 @@ class TwinOfCell(Twin):
             tracer: Any = input.tracer
             return tracer.create_proxy("call_module", tracer.path_of_module(self), (input, hx), {})
         if self.implementation in _OF_TORCH:
+            self.implementation_used = "torch"
             return super().forward(input, hx)
         states = [] if hx is None else list(hx) if self._mode() == "lstm" else [hx]
         if not self._can_compute(input, states):
@@ -84,9 +85,8 @@ class TwinOfCell(Twin):
     def _run(self, input, given: list):
         step = input if input.dim() == 2 else input.unsqueeze(0)
         mode = self._mode()
-        zeros = None if given else step.new_zeros(1, step.size(0), self.hidden_size)
         states = [state.view(1, step.size(0), -1) if state.dim() == 1 else state.unsqueeze(0) for state in given]
-        states = states or [zeros] * (1 + (mode == "lstm"))
+        states = states or operators.zero_states(step, 1, self.hidden_size, 1 + (mode == "lstm"))
         work = operators.Work(mode, self.implementation, 1, False, 0.0, self.training, None, input.dtype, input.dtype)
         final = operators.compute(work, step.unsqueeze(0), states, self._weights(), None, Extras())[1]
         results = tuple(state.squeeze(0) if input.dim() == 2 else state.view(-1) for state in final)

@@ -209,9 +209,10 @@ class Symbol(_Operators):
     def __getattr__(self, name) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise AttributeError(f"a symbol has no {name}: only the input x and the hidden state h before the step have "
-                             f"gates, such as x.{name} and h.{name}, and vectors have rows; functions are called as "
-                             "torch.tanh(a)")
+        if _call_of(name):
+            raise AttributeError(f"a symbol has no {name}: functions are called as {_call_of(name)}")
+        raise AttributeError(f"a symbol has no {name}: only the function's first two arguments, the input and the hidden "
+                             f"state before the step, have gates, as in x.{name} + h.{name}, and vectors have rows")
 
     def __call__(self, *arguments) -> Any:
         raise TypeError("this symbol is not a function: only h.NAME, of a gate NAME and the hidden state h, takes an "
@@ -268,8 +269,15 @@ def _check_gate(name: str, owner: str) -> None:
     if name.startswith("__"):
         raise AttributeError(name)
     if name in _TAKEN or name == "detach":
-        raise AttributeError(f"{owner}.{name}: a gate cannot be called {name}; functions are called as "
-                             f"torch.{name}({owner})")
+        advice = f"; functions are called as {_call_of(name)}" if _call_of(name) else ""
+        raise AttributeError(f"{owner}.{name}: a gate cannot be called {name}{advice}")
+
+
+def _call_of(name: str) -> str:
+    """Returns how a function of the equations or of torch is called, "torch.tanh(x.n + h.n)"; "" for other names."""
+    known = (function for function, (text, _) in _FUNCTIONS.items() if name in (text, function.__name__))
+    function = next(known, None)
+    return "" if function is None else f"{_name_of(function)}(x.n + h.n)"
 
 
 def _name_of(function) -> str:
@@ -292,7 +300,10 @@ def _value_of(trace: Trace, value) -> Symbol:
                         "function's list for numbers that each unit learns")
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"equations have symbols and numbers, got {type(value).__name__}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError("the number is too large for equations, whose numbers are of float64") from None
     if math.isnan(number):
         raise ValueError("nan cannot be part of equations")
     return Symbol(trace, "number", text=_written(number))

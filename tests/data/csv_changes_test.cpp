@@ -53,6 +53,19 @@ TEST_F(Changes, OfASeasonAreWholeValuesToo) {
   EXPECT_THAT(whole_values(data.naive_forecasts[1].values, data.valid, data), Pointwise(DoubleNear(1e-6), {9., 2.}));
 }
 
+TEST_F(Changes, MayBeFromTheValueOneSeasonBefore) {
+  write("a.csv", "y\n1\n2\n3\n11\n13\n15\n24\n27\n30\n");
+  const std::string keys =
+      "target: [y]\nwindow: 3\nseason: 3\ntarget_as: seasonal_change\nhorizon: [1, 4]\nnormalize: none\nnum_valid: 0\n";
+  const Dataset data = load_dataset(table(keys));
+  EXPECT_THAT(values_of<double>(data.train.target_bases), ElementsAre(1, 1, 2, 2, 3, 3));
+  EXPECT_THAT(values_of<float>(data.train.targets), ElementsAre(10, 23, 11, 25, 12, 27));
+  const InferenceData used = load_for_inference(table(keys), data, DataPart::kAll, Targets::kIfPresent);
+  EXPECT_THAT(values_of<double>(used.samples.target_bases[6]), ElementsAre(24, 24));  // after the end
+  expect_golden(
+      error_of(ExitCode::kUsage, [&] { table("target: [y]\nwindow: 3\nseason: 4\ntarget_as: seasonal_change\n"); }));
+}
+
 TEST_F(Changes, CountFromTheLatestKnownValue) {
   write("a.csv", "x,y\n1,10\n2,20\n3,\n4,40\n5,50\n");
   const Dataset data = load("features: [x]\nnormalize: none\nmissing: drop\nnum_valid: 0\n");

@@ -83,6 +83,16 @@ TEST_F(Known, FilesWithoutAnyForecastAreRefused) {
   expect_golden(error_of(ExitCode::kData, [&] { use("", data); }));
 }
 
+TEST_F(Known, RowsAfterAGapAreNotForecast) {
+  const std::string rows = "t,y,p\n2024-01-01,1,1\n2024-01-02,2,2\n2024-01-03,3,3\n2024-01-04,4,4\n";
+  write("a.csv", rows);
+  const Dataset data = load("gaps: split\n");
+  write("a.csv", rows + "2024-01-05,,5\n2024-01-08,,8\n");
+  EXPECT_EQ(use("gaps: split\n", data).samples.size(), 3);  // the last one is for the 5th
+  write("a.csv", rows + "2024-01-08,,8\n");
+  EXPECT_EQ(use("gaps: split\n", data).samples.size(), 2);
+}
+
 TEST_F(Known, EachSeriesEndsForItself) {
   write("a.csv", "s,y,p\na,1,1\na,2,2\na,3,3\nb,4,4\nb,5,5\nb,6,6\nb,,7\na,,9\n");
   const Dataset data = load("group: s\n");
@@ -162,6 +172,7 @@ TEST_F(Calendar, NeedsTimes) {
   write("a.csv", "x,y\n1,1\n2,2\n3,3\n");
   expect_golden(load_error("calendar: [hour]\n"));
   expect_golden(usage_error("calendar: [hours]\n"));
+  expect_golden(usage_error("calendar: [hour, hour]\n"));
   expect_golden(error_of(ExitCode::kUsage, [&] { table("target: [y]\ncalendar: [hour]\n"); }));
 }
 

@@ -51,6 +51,12 @@ class Choices(unittest.TestCase):
             found = [choice.work.gradients for choice in rnnlab.choices()]
             self.assertEqual(found, [(), ("weights",), ("weights", "input", "states")])
 
+    def test_of_frozen_layers_are_of_their_own(self):
+        frozen = rnnlab.LSTM(2, 4).requires_grad_(False)
+        frozen(x())
+        rnnlab.LSTM(2, 4)(x())
+        self.assertEqual([choice.work.gradients for choice in rnnlab.choices()], [(), ("weights",)])
+
     def test_are_logged(self):
         with self.assertLogs("rnnlab", "INFO") as logs:
             rnnlab.Recurrent("slstm", 2, 4)(x())
@@ -133,6 +139,9 @@ class Choices(unittest.TestCase):
         layer(x())
         torch.func.jvp(lambda one: layer(one)[0], (x(),), (x(),))
         self.assertEqual(layer.implementation_used, "naive")
+        of_torch = rnnlab.LSTM(2, 4, implementation="torch")
+        of_torch(x())
+        torch.func.jvp(lambda one: of_torch(one)[0], (x(),), (x(),))
         layer(x())
         self.assertEqual(layer.implementation_used, "hoisted")
         layer.dropout = 1.0

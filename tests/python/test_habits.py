@@ -408,6 +408,9 @@ class Owners(unittest.TestCase):
         done = rnnlab.accelerate(model)
         self.assertEqual((list(done.changed), list(done.skipped)), (["0"], ["owner.lstm"]))
         self.assertIs(type(owner.lstm), torch.nn.LSTM)
+        derived = type("Mine", (type(owner),), {})()
+        derived.lstm = torch.nn.LSTM(2, 3)
+        self.assertEqual(list(rnnlab.accelerate(derived).skipped), ["lstm"])
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ inline c10::Stream stream_from_pool(c10::Device device, int priority) {
 }
 
 // Work that is queued on stream `after` from now on waits for all work that is queued on stream `before` now.
-// An event that is recorded again does not change what streams already wait for, so a thread needs one for each device:
-// to make one takes as long as to record it.
+// Recording an event again does not change what streams already wait for, so one event per thread and device is enough;
+// creating one takes as long as recording it.
 inline void order_streams(const c10::Stream& before, const c10::Stream& after) {
   static thread_local std::unordered_map<c10::Device, c10::Event> events;
   c10::Event& event = events.try_emplace(before.device(), before.device_type()).first->second;
