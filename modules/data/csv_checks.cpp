@@ -186,13 +186,18 @@ void check_derived(const DataSettings& settings, config::Checker& checker) {
   std::vector<std::string> phases;
   for (const CalendarPhase phase : settings.calendar) phases.emplace_back(config::name_of(phase));
   refuse_duplicates("calendar", phases, checker);
+  for (const auto& [key, is_set] :
+       {std::pair("known", !settings.known.empty()), {"calendar", !settings.calendar.empty()}})
+    if (is_set && settings.normalize == Normalization::kColumnMinMax)
+      checker.complain({key, "normalize"},
+                       "each input of a sample would be scaled by itself: use standard, minmax or none");
   if (refuse_duplicates("known", settings.known, checker)) return;
   for (const auto& [key, names] : {std::pair("target", settings.target),
                                    {"categories", settings.categories},
                                    {"group", std::vector{settings.group}},
                                    {"time", std::vector{settings.time}}})
     for (const std::string& name : settings.known)
-      if (std::ranges::count(names, name) > 0)
+      if (!name.empty() && std::ranges::count(names, name) > 0)
         checker.complain({"known", key}, fmt::format("{} is in both, but what is known ahead is a column of numbers of "
                                                      "its own: remove it from one of the two",
                                                      in_quotes(name)));

@@ -58,13 +58,12 @@ const NumericColumn& feature_named(const CsvPart& part, const std::string& name)
   return *found;
 }
 
-double filled(double value, double before, const std::string& name, MissingPolicy policy,
+double filled(double value, double before, const NumericColumn& column, const CsvPart& part, MissingPolicy policy,
               const std::map<std::string, double>& means) {
   if (!std::isnan(value)) return value;
   if (policy == MissingPolicy::kPrevious) return before;
   if (policy == MissingPolicy::kZero) return 0;
-  const auto mean = means.find(name);
-  return policy == MissingPolicy::kMean && mean != means.end() ? mean->second : kNotGiven;
+  return policy == MissingPolicy::kMean ? mean_of_column(means, column.name, part.table.path()) : kNotGiven;
 }
 
 // Returns the values of a column in the rows of a series and in those after its end.
@@ -74,7 +73,7 @@ std::vector<double> values_beyond(const CsvPart& part, const CsvSeries& series, 
   std::vector<double> values(own.begin() + series.rows.begin, own.begin() + series.rows.end);
   for (const int64_t row : series.future_rows) {
     const double before = values.empty() ? kNotGiven : values.back();
-    values.push_back(filled(of_table.values[static_cast<size_t>(row)], before, of_table.name, policy, means));
+    values.push_back(filled(of_table.values[static_cast<size_t>(row)], before, of_table, part, policy, means));
   }
   return values;
 }
@@ -97,7 +96,7 @@ std::vector<NumericColumn> columns_ahead(const CsvPart& part, const NumericColum
   return columns;
 }
 
-std::vector<int64_t> times_of_rows(const CsvPart& part) {
+std::vector<int64_t> times_of_rows(CsvPart& part) {
   const bool has_column = part.time && !part.time->empty();
   if (!has_column)
     throw_error(ExitCode::kData,
@@ -105,12 +104,13 @@ std::vector<int64_t> times_of_rows(const CsvPart& part) {
                 "data.time",
                 part.table.path());
   const int64_t column = part.table.column_index(*part.time);
-  const std::optional<ColumnTimes> found = times_of_column(part.table, column);
+  const std::optional<ColumnTimes> found = times_of_column(part.table, column, part.order);
   const std::optional<int64_t> wrong = found ? found->wrong_row : std::optional<int64_t>(0);
   if (wrong)
     part.table.fail_at(
         *wrong, column,
         fmt::format("got {}, expected a time, which data.calendar needs", in_quotes(part.table.value(*wrong, column))));
+  if (!part.order) part.order = found->order;
   return at_rows(found->times, part.table_rows(first_rows(part.num_rows())));
 }
 

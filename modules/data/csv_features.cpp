@@ -87,7 +87,7 @@ std::string advice_to_leave_out(const CsvTable& table, const std::vector<std::st
 void refuse_unlikely_features(const CsvTable& table, const std::vector<std::string>& names,
                               const DataSettings& settings) {
   for (const std::string& name : names) {
-    if (std::ranges::count(settings.target, name) > 0) continue;
+    if (std::ranges::count(settings.target, name) + std::ranges::count(settings.known, name) > 0) continue;
     const int64_t column = table.column_index(name);
     const Doubt doubt = doubt_about(table, column);
     if (doubt == Doubt::kNone) continue;

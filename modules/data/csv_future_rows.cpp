@@ -29,7 +29,6 @@ std::vector<std::vector<int64_t>> take_future_rows(const CsvTable& table, const 
   for (size_t i = 0; i < series.size(); ++i) {
     std::vector<int64_t>& rows = series[i].rows;
     const auto end = std::find_if_not(rows.rbegin(), rows.rend(), is_future).base();
-    if (end == rows.begin()) continue;
     taken[i].assign(end, std::find_if(end, rows.end(), follows_gap));
     rows.erase(end, rows.end());
   }

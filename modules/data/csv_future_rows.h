@@ -21,8 +21,7 @@ struct MeasuredColumns {
 };
 
 // Takes the last rows off each series in which none of these columns has a value, and returns them, series by series,
-// up to the first one that follows a gap in time. A series of only such rows keeps them, and so do all series if there
-// are no such columns.
+// up to the first one that follows a gap in time. All rows stay if there are no such columns.
 std::vector<std::vector<int64_t>> take_future_rows(const CsvTable& table, const MeasuredColumns& measured,
                                                    const std::vector<int64_t>& rows_after_gaps,
                                                    std::vector<SeriesRows>& series);

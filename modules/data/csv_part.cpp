@@ -289,21 +289,20 @@ void fill_with(double number, NumericColumn& column) {
       column.values, [](double value) { return std::isnan(value); }, number);
 }
 
-void fill_with_mean(NumericColumn& column, const std::map<std::string, double>& means, const std::string& path) {
-  const auto mean = means.find(column.name);
-  if (mean == means.end())
-    throw_error(ExitCode::kData,
-                "{}: column {} has missing values, but the training part has no mean for data.missing=mean; use "
-                "data.missing=previous, zero or drop",
-                path, in_quotes(column.name));
-  fill_with(mean->second, column);
-}
-
 bool has_any_column(const CsvTable& table, const std::vector<std::string>& names) {
   return std::ranges::any_of(names, [&](const std::string& name) { return is_listed(table.column_names(), name); });
 }
 
 }  // namespace
+
+double mean_of_column(const std::map<std::string, double>& means, const std::string& name, const std::string& path) {
+  const auto mean = means.find(name);
+  if (mean != means.end()) return mean->second;
+  throw_error(ExitCode::kData,
+              "{}: column {} has missing values, but the training part has no mean for data.missing=mean; use "
+              "data.missing=previous, zero or drop",
+              path, in_quotes(name));
+}
 
 std::vector<int64_t> CsvPart::complete_rows() const {
   std::vector<int64_t> rows = rows_with_all(features, num_rows());
@@ -333,7 +332,7 @@ std::vector<int64_t> CsvPart::table_rows(const std::vector<int64_t>& rows) const
   return file_rows.empty() ? rows : at_rows(file_rows, rows);
 }
 
-CsvLayout CsvPart::layout() const { return {names_of(features), labels, time}; }
+CsvLayout CsvPart::layout() const { return {names_of(features), labels, time, order}; }
 
 const CsvSeries& CsvPart::series_of(int64_t row) const {
   return *std::ranges::upper_bound(series, row, {}, [](const CsvSeries& one) { return one.rows.end; });
@@ -390,11 +389,14 @@ void add_breaks(CsvPart& part, const std::vector<int64_t>& rows_after_gaps) {
 
 // The part has its columns in the order of the table.
 MeasuredColumns measured_columns(const CsvPart& part, const DataSettings& settings) {
-  MeasuredColumns measured{.numbers = {}, .texts = {}, .classes = part.classes};
+  MeasuredColumns measured;
   for (const NumericColumn& column : part.features)
     if (!is_listed(settings.known, column.name)) measured.numbers.push_back(&column);
-  for (const NumericColumn& column : part.targets) measured.numbers.push_back(&column);
   for (const std::string& name : settings.categories) measured.texts.push_back(part.table.column_index(name));
+  // If every input is known ahead, a row without a target is one to forecast like any other.
+  if (measured.empty() && part.wanted != Targets::kRequired) return measured;
+  measured.classes = part.classes;
+  for (const NumericColumn& column : part.targets) measured.numbers.push_back(&column);
   return measured;
 }
 
@@ -412,10 +414,11 @@ void make_series(CsvPart& part, const DataSettings& settings) {
   std::vector<SeriesRows> series = rows_by_series(part.table, settings.group);
   TimeTreatment treatment;
   if (is_time_examined(part, settings))
-    treatment = order_by_time(part.table, *part.time, series, settings);
+    treatment = order_by_time(part.table, *part.time, part.order, series, settings);
   else
     refuse_or_note_no_times(part, settings);
   part.notes.insert(part.notes.end(), treatment.notes.begin(), treatment.notes.end());
+  if (!part.order) part.order = treatment.order;
   std::vector<std::vector<int64_t>> future(series.size());
   if (!settings.known.empty())
     future = take_future_rows(part.table, measured_columns(part, settings), treatment.rows_after_gaps, series);
@@ -497,6 +500,7 @@ CsvPart read_csv_part(CsvTable table, const DataSettings& settings, const CsvLay
   note_booleans(part);
   part.is_of_old_run = like != nullptr && !like->time;
   part.time = time_column(part.table, settings, like);
+  if (like != nullptr) part.order = like->order;
   make_series(part, settings);
   if (!settings.known.empty()) {
     require_features(part, settings);
@@ -541,7 +545,7 @@ void fill_missing(CsvPart& part, MissingPolicy policy, const std::map<std::strin
   for (NumericColumn& column : part.features) {
     if (column.num_missing == 0) continue;
     if (policy == MissingPolicy::kPrevious) fill_with_previous(column, part);
-    if (policy == MissingPolicy::kMean) fill_with_mean(column, means, part.table.path());
+    if (policy == MissingPolicy::kMean) fill_with(mean_of_column(means, column.name, part.table.path()), column);
     if (policy == MissingPolicy::kZero) fill_with(0, column);
   }
 }

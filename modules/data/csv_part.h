@@ -15,6 +15,7 @@
 #include "data/dataset.h"
 #include "data/load_dataset.h"
 #include "data/readers/csv.h"
+#include "data/readers/times.h"
 #include "data/windows.h"
 
 namespace rnnlab {
@@ -29,6 +30,7 @@ struct CsvLayout {
   std::vector<std::string> features;     // columns, in order
   std::vector<std::string> labels;       // of the classes
   std::optional<std::string> time = {};  // FittedData::time
+  std::optional<DateOrder> order = {};   // of its dates
 };
 
 // Rows of one series, as a range of CsvPart's rows.
@@ -53,6 +55,7 @@ struct CsvPart {
   std::vector<std::string> labels;
   Targets wanted = Targets::kRequired;  // kIfPresent: a missing target is never refused
   std::optional<std::string> time;      // FittedData::time
+  std::optional<DateOrder> order = {};  // of its dates, as ColumnTimes::order
   bool is_of_old_run = false;           // whether it is read for a run of a version that did not look at times
   std::vector<int64_t> breaks;          // ascending: rows that follow a gap, which no window crosses
   std::vector<std::string> notes;       // about what was left out, sorted or read in a special way
@@ -79,6 +82,9 @@ CsvPart read_csv_part(CsvTable table, const DataSettings& settings, const CsvLay
 // Returns the mean of each column over the values that the file has in these rows, before fill_missing(). A column
 // without a value in these rows is not in the map.
 std::map<std::string, double> column_means(const CsvPart& part, const std::vector<int64_t>& rows);
+
+// Returns the mean of a column. Throws UserError kData if the training part has none.
+double mean_of_column(const std::map<std::string, double>& means, const std::string& name, const std::string& path);
 
 // Fills missing features by the policy: `means` are those of the training part. With kDrop they stay missing. Throws
 // UserError kData if a column has no mean, or if no row of the series is before a missing value.

@@ -378,7 +378,8 @@ void add_scales(Dataset& dataset, const CsvPart& train, const CsvScalings& scali
 }
 
 CsvLayout layout_of(const FittedData& fitted) {
-  CsvLayout layout{{}, fitted.vocabulary, fitted.time};
+  CsvLayout layout{{}, fitted.vocabulary, fitted.time, {}};
+  if (fitted.is_day_first) layout.order = *fitted.is_day_first ? DateOrder::kDayFirst : DateOrder::kMonthFirst;
   for (const ColumnScale& column : fitted.feature_scales) layout.features.push_back(column.name);
   return layout;
 }
@@ -388,7 +389,9 @@ Normalization left_to_do(Normalization how) { return how == Normalization::kColu
 
 void add_derived(Parts& parts, const DataSettings& settings, const std::map<std::string, double>& means) {
   add_derived(parts.train, settings, means);
-  if (parts.valid_file) add_derived(*parts.valid_file, settings, means);
+  if (!parts.valid_file) return;
+  if (!parts.valid_file->order) parts.valid_file->order = parts.train.order;
+  add_derived(*parts.valid_file, settings, means);
 }
 
 void encode_categories(Parts& parts, const std::vector<CategoryColumn>& categories, const DataSettings& settings) {
@@ -480,6 +483,7 @@ Loaded load_csv(const DataSettings& settings) {
   encode_categories(parts, dataset.categories, settings);
   move_notes(parts, dataset.notes);
   dataset.time = parts.train.time;
+  if (parts.train.order) dataset.is_day_first = parts.train.order == DateOrder::kDayFirst;
   scalings.features.resize(parts.train.features.size());  // the numbers of categories are not scaled
   add_samples(dataset, parts, scalings, settings);
   dataset.shape = shape_of(dataset, parts, settings);

@@ -21,7 +21,7 @@ namespace {
 // Returns the columns that are inputs, targets or the names of series.
 std::set<std::string> used_columns(const DataSettings& settings) {
   std::set<std::string> names = {settings.group};
-  for (const auto* some : {&settings.features, &settings.target, &settings.categories})
+  for (const auto* some : {&settings.features, &settings.target, &settings.categories, &settings.known})
     names.insert(some->begin(), some->end());
   return names;
 }
@@ -86,8 +86,9 @@ struct Counts {
 // Orders the rows of each series, and counts what it does.
 class Treatment {
  public:
-  Treatment(const CsvTable& table, const std::string& column, const DataSettings& settings)
-      : table_(table), column_(table.column_index(column)), settings_(settings), times_(read()) {}
+  Treatment(const CsvTable& table, const std::string& column, std::optional<DateOrder> order,
+            const DataSettings& settings)
+      : table_(table), column_(table.column_index(column)), settings_(settings), times_(read(order)) {}
 
   TimeTreatment apply(std::vector<SeriesRows>& all) {
     for (SeriesRows& series : all) {
@@ -101,10 +102,13 @@ class Treatment {
   }
 
  private:
-  std::vector<int64_t> read() const {
-    auto found = times_of_column(table_, column_);
+  std::vector<int64_t> read(std::optional<DateOrder> order) {
+    auto found = times_of_column(table_, column_, order);
     const int64_t wrong = found ? found->wrong_row.value_or(-1) : 0;
-    if (wrong < 0) return std::move(found->times);
+    if (wrong < 0) {
+      result_.order = found->order;
+      return std::move(found->times);
+    }
     fail(wrong, fmt::format("got {}, expected a time{}: correct the cell, {}or set data.unsorted, data.duplicates "
                             "and data.gaps to ignore",
                             cell(wrong), wrong > 0 ? " such as " + cell(0) : "",
@@ -216,9 +220,9 @@ class Treatment {
   const CsvTable& table_;
   int64_t column_;
   const DataSettings& settings_;
+  TimeTreatment result_;
   std::vector<int64_t> times_;
   Counts counts_;
-  TimeTreatment result_;
 };
 
 }  // namespace
@@ -235,10 +239,10 @@ bool ignores_times(const DataSettings& settings) {
          settings.gaps == Gaps::kIgnore;
 }
 
-TimeTreatment order_by_time(const CsvTable& table, const std::string& column, std::vector<SeriesRows>& series,
-                            const DataSettings& settings) {
+TimeTreatment order_by_time(const CsvTable& table, const std::string& column, std::optional<DateOrder> order,
+                            std::vector<SeriesRows>& series, const DataSettings& settings) {
   if (ignores_times(settings)) return {};
-  return Treatment(table, column, settings).apply(series);
+  return Treatment(table, column, order, settings).apply(series);
 }
 
 }  // namespace rnnlab

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/data_settings.h"
 #include "data/readers/csv.h"
+#include "data/readers/times.h"
 
 namespace rnnlab {
 
@@ -36,11 +38,12 @@ bool ignores_times(const DataSettings& settings);
 struct TimeTreatment {
   std::vector<std::string> notes;
   std::vector<int64_t> rows_after_gaps;  // of the table; only with data.gaps: split
+  std::optional<DateOrder> order = {};   // ColumnTimes::order
 };
 
 // Sorts and removes rows of the series as the settings say. Throws UserError kData, with the line, for what they do not
-// allow, and if a cell of `column` is not a time.
-TimeTreatment order_by_time(const CsvTable& table, const std::string& column, std::vector<SeriesRows>& series,
-                            const DataSettings& settings);
+// allow, and if a cell of `column` is not a time. Dates are read by `order` as in times_of_column().
+TimeTreatment order_by_time(const CsvTable& table, const std::string& column, std::optional<DateOrder> order,
+                            std::vector<SeriesRows>& series, const DataSettings& settings);
 
 }  // namespace rnnlab

@@ -54,10 +54,11 @@ struct StateRecord {
   std::vector<ColumnMean> column_means;
   std::vector<CategoryColumn> categories;
   std::optional<std::string> time;
+  std::optional<bool> is_day_first;
 
   RNNLAB_FIELDS(schema_version, progress, generators, experiment, identity, software, warnings, shape, vocabulary,
                 vocabulary_is_hex, target_scales, normalization, feature_scales, column_means, where_given(categories),
-                where_given(time))
+                where_given(time), where_given(is_day_first))
 };
 
 std::string hex_of(const at::Tensor& bytes) {
@@ -131,7 +132,8 @@ FittedData data_from(const StateRecord& record, const DataSettings& settings, co
                   .feature_scales = record.feature_scales,
                   .column_means = from_list(record.column_means),
                   .categories = record.categories,
-                  .time = record.time};
+                  .time = record.time,
+                  .is_day_first = record.is_day_first};
   data.shape.category_sizes = category_sizes(data.categories);
   if (const std::string fault = fault_of(data, settings); !fault.empty())
     throw_checkpoint_error("{}: its description of the data is impossible: {}", file, fault);
@@ -187,7 +189,8 @@ CheckpointContents contents_of(const RunFacts& facts, Snapshot snapshot) {
                      .feature_scales = facts.data.feature_scales,
                      .column_means = to_list(facts.data.column_means),
                      .categories = facts.data.categories,
-                     .time = facts.data.time};
+                     .time = facts.data.time,
+                     .is_day_first = facts.data.is_day_first};
   for (const auto& [name, state] : owner->generators) record.generators[name] = hex_of(state);
   LayoutMetadata metadata = function_of(facts.experiment);
   metadata.categories = facts.data.categories;

@@ -102,6 +102,27 @@ TEST_F(Known, EachSeriesEndsForItself) {
   EXPECT_THAT(values_of<float>(used.samples.inputs.narrow(0, 3, 1)), ElementsAre(5, 5, 6, 6, 6, 7));
 }
 
+TEST_F(Known, SeriesWithoutRowsOfTheirOwnAreLeftOut) {
+  write("a.csv", "s,y,p\na,1,1\na,2,2\na,3,3\nb,,7\nb,,8\nb,,9\n");
+  const Dataset data = load("group: s\n");
+  EXPECT_THAT(values_of<float>(data.train.inputs), ElementsAre(1, 1, 2, 2, 2, 3));
+  const InferenceData used = use("group: s\n", data);
+  EXPECT_EQ(used.samples.size(), 1);
+  EXPECT_EQ(used.rows.rows.size(), 6u);
+}
+
+TEST_F(Known, ColumnsAreNotTheTimesOfTheRows) {
+  write("a.csv", "y,p\n10,2020\n20,2020\n30,2021\n40,2022\n");
+  EXPECT_EQ(load().time, "");
+}
+
+TEST_F(Known, MissingValuesWithoutAMeanAreRefused) {
+  write("a.csv", "y,p\n10,\n20,\n30,\n40,\n");
+  const Dataset data = load("missing: zero\n");
+  write("a.csv", "y,p\n10,1\n20,2\n30,3\n,\n");
+  expect_golden(error_of(ExitCode::kData, [&] { use("missing: mean\n", data); }));
+}
+
 TEST_F(Known, MissingValuesAreRefusedOrFilled) {
   write("a.csv", "y,p\n10,1\n20,\n30,3\n40,4\n,\n");
   expect_golden(load_error());
@@ -166,6 +187,17 @@ TEST_F(Calendar, EveryPhaseBeginsAtZero) {
     EXPECT_FLOAT_EQ(values[12 + 2 * i] + 2, static_cast<float>(std::sin(2 * std::numbers::pi * phases[i]) + 2));
     EXPECT_FLOAT_EQ(values[13 + 2 * i] + 2, static_cast<float>(std::cos(2 * std::numbers::pi * phases[i]) + 2));
   }
+}
+
+// Within a year, the first days of the months are also the first days of January.
+TEST_F(Calendar, OtherFilesHaveTheOrderOfDayAndMonthOfTraining) {
+  const std::string keys = "calendar: [month]\ngaps: ignore\n";
+  write("a.csv", "day,y\n01/11/2015,1\n01/12/2015,2\n01/01/2016,3\n01/02/2016,4\n15/02/2016,5\n");
+  const Dataset data = load(keys);
+  EXPECT_EQ(data.is_day_first, true);
+  write("a.csv", "day,y\n01/01/2017,1\n02/01/2017,2\n03/01/2017,3\n");
+  const auto values = values_of<float>(use(keys, data).samples.inputs);
+  EXPECT_THAT(values, ElementsAre(1, 0, 1, 2, 0, 1, 3, 0, 1));  // all in January
 }
 
 TEST_F(Calendar, NeedsTimes) {

@@ -392,15 +392,27 @@ int64_t num_irregular(std::span<const int64_t> times) {
   return steps.num_backwards + steps.num_gaps + steps.num_short;
 }
 
+struct WrittenTimes {
+  std::vector<int64_t> times;
+  std::optional<DateOrder> order;  // ColumnTimes::order
+};
+
 // If both orders of day and month give dates, the rows are taken to follow each other regularly; if they do so in both,
 // to lie close together. The first days of all months would be the first days of January by the other order.
-std::optional<std::vector<int64_t>> written_times(const Cells& cells) {
+std::optional<WrittenTimes> written_times(const Cells& cells, std::optional<DateOrder> wanted) {
   auto by_month = all_parsed(cells, [](std::string_view cell) { return parse_time(cell, DateOrder::kMonthFirst); });
   auto by_day = all_parsed(cells, [](std::string_view cell) { return parse_time(cell, DateOrder::kDayFirst); });
-  if (!by_month || !by_day || *by_month == *by_day) return by_month ? by_month : by_day;
+  const auto in_order = [&](DateOrder order) {
+    return WrittenTimes{std::move(order == DateOrder::kDayFirst ? *by_day : *by_month), order};
+  };
+  if (!by_month && !by_day) return std::nullopt;
+  if (!by_month || !by_day) return in_order(by_month ? DateOrder::kMonthFirst : DateOrder::kDayFirst);
+  if (*by_month == *by_day) return WrittenTimes{std::move(*by_month), std::nullopt};
+  if (wanted) return in_order(*wanted);
   const int64_t irregular_by_day = num_irregular(*by_day), irregular_by_month = num_irregular(*by_month);
-  if (irregular_by_day != irregular_by_month) return irregular_by_day < irregular_by_month ? by_day : by_month;
-  return way_of(*by_day) < way_of(*by_month) ? by_day : by_month;
+  const bool is_by_day = irregular_by_day != irregular_by_month ? irregular_by_day < irregular_by_month
+                                                                : way_of(*by_day) < way_of(*by_month);
+  return in_order(is_by_day ? DateOrder::kDayFirst : DateOrder::kMonthFirst);
 }
 
 // Returns the time of 20240131, or of 20240131123000.
@@ -562,18 +574,18 @@ bool begins_with_digits(const Cells& cells, const CsvOptions& options) {
 
 }  // namespace
 
-std::optional<ColumnTimes> times_of_column(const CsvTable& table, int64_t column) {
+std::optional<ColumnTimes> times_of_column(const CsvTable& table, int64_t column, std::optional<DateOrder> order) {
   const std::string& name = table.column_name(column);
   if (table.num_rows() == 0) return std::nullopt;
   const Cells cells = cells_of(table, column);
   if (!begins_with_times(cells, name, table.options())) return std::nullopt;
-  auto times = written_times(cells);
-  if (!times) times = numbered_times(cells, name);
+  auto written = written_times(cells, order);
+  auto times = written ? std::optional(std::move(written->times)) : numbered_times(cells, name);
   const bool are_hardly_inputs = is_name_of_time(name) || begins_with_digits(cells, table.options());
-  if (!times) return ColumnTimes{{}, first_wrong_row(cells, name), are_hardly_inputs};
+  if (!times) return ColumnTimes{{}, first_wrong_row(cells, name), {}, are_hardly_inputs};
   if (is_name_of_year(name)) add_parts_of_year(*times, table);
   add_times_of_day(*times, table, column);
-  return ColumnTimes{std::move(*times), {}, are_hardly_inputs};
+  return ColumnTimes{std::move(*times), {}, written ? written->order : std::nullopt, are_hardly_inputs};
 }
 
 }  // namespace rnnlab

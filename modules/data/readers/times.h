@@ -33,13 +33,17 @@ bool is_name_of_time(std::string_view name);
 struct ColumnTimes {
   std::vector<int64_t> times;
   std::optional<int64_t> wrong_row = {};
+  // The order of day and month, if the cells have dates that another order reads as others, or as none.
+  std::optional<DateOrder> order = {};
   // Whether they are hardly meant as inputs: the column is named as a time, or has dates in digits such as 20240131.
   bool are_hardly_inputs = false;
 };
 
 // Returns nullopt if the first cells of the column that are not missing are not times. The times of the day in a column
 // beside that of the date, such as `hour` or 12:30, are added, and to a year the columns `month`, `quarter` and `day`.
-std::optional<ColumnTimes> times_of_column(const CsvTable& table, int64_t column);
+// Dates are read by `order` if all of them can be: the order of another file of the same kind. By default the rows
+// tell.
+std::optional<ColumnTimes> times_of_column(const CsvTable& table, int64_t column, std::optional<DateOrder> order = {});
 
 // Steps in time between rows that follow each other. Two rows with the same time have no step.
 struct TimeSteps {
