@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The source csv: independent rows, or a series with a sliding window. Columns are scaled one by one, with values
 // fitted on the rows of the training part.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 
