@@ -100,6 +100,8 @@ std::vector<CategoryColumn> categories_in(CsvPart& part, const std::vector<int64
 // a value is missing and data.missing is error.
 void add_categories(CsvPart& part, const std::vector<CategoryColumn>& categories, const DataSettings& settings);
 
+// The functions below, and CsvPart::complete_rows(), are in csv_windows.cpp.
+
 // Returns windows_in, or all_windows_in, of each series that has rows in `rows`, which are ascending. Series that are
 // too short for a window have no samples and are counted, and so are windows that cross a break. With data.missing:
 // drop, windows that have a row of which a feature is missing are left out and counted. Throws UserError kData if no

@@ -133,6 +133,13 @@ TEST_F(Known, MissingValuesAreRefusedOrFilled) {
   EXPECT_THAT(values_of<float>(used.samples.inputs.narrow(0, 1, 1)), ElementsAre(20, 2, 3, 30, 3, 4));
 }
 
+TEST_F(Known, AnotherInputAfterTheEndIsNamed) {
+  write("a.csv", "y,q,p\n10,1,1\n20,2,2\n30,3,3\n,4,4\n");
+  expect_golden(error_of(ExitCode::kData, [&] {
+    load_dataset(table("target: [y]\nfeatures: [y, q]\nknown: [p]\nwindow: 2\nnum_valid: 0\n"));
+  }));
+}
+
 TEST_F(Known, MissingTargetsBeforeTheEndAreRefused) {
   write("a.csv", "y,q,p\n10,1,1\n20,2,2\n,3,3\n40,4,4\n,,5\n");
   expect_golden(error_of(ExitCode::kData, [&] {

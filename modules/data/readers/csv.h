@@ -123,8 +123,8 @@ NumericColumn numeric_column(const CsvTable& table, std::string_view name, Missi
 std::vector<NumericColumn> numeric_columns(const CsvTable& table, std::span<const std::string> names,
                                            MissingPolicy policy);
 
-// Refuses a missing value of a column of numbers.
-[[noreturn]] void fail_missing_number(const CsvTable& table, int64_t row, int64_t column);
+// Refuses a missing value of a column of numbers. The hint ends the message.
+[[noreturn]] void fail_missing_number(const CsvTable& table, int64_t row, int64_t column, std::string_view hint = "");
 
 // Returns the rows that have a value in every column, in order. All columns have equal lengths.
 std::vector<int64_t> complete_rows(std::span<const NumericColumn> columns);

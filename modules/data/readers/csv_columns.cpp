@@ -238,8 +238,9 @@ std::vector<int64_t> encode(const CsvTable& table, int64_t column, const std::ve
 
 }  // namespace
 
-void fail_missing_number(const CsvTable& table, int64_t row, int64_t column) {
-  fail_missing(table, row, column, "a number: fill it, or set data.missing to previous, mean, zero or drop");
+void fail_missing_number(const CsvTable& table, int64_t row, int64_t column, std::string_view hint) {
+  fail_missing(table, row, column,
+               fmt::format("a number: fill it, or set data.missing to previous, mean, zero or drop{}", hint));
 }
 
 std::vector<NumericColumn> numeric_columns(const CsvTable& table, std::span<const std::string> names,
