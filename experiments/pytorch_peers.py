@@ -5,7 +5,7 @@
 usage: pytorch_peers.py OUT.jsonl [--processes N] [--seconds 240] [--wheels DIR]
                         [--sizes 768/16/1024,...] [--cells LSTM,GRU] [--sides torch.nn,torchrl,...]
 
-A size is hidden units / sequences / steps, with as many inputs as hidden units. Without --sizes each peer has its own
+A size is hidden units / sequences / steps; the input size equals the hidden size. Without --sizes each peer has its own
 (PLAN), and torch.nn and rnnlab have all of them. A row is a line of OUT.jsonl and of the output as soon as it is
 measured: cell, size, precision, side, and
 

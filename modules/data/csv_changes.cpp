@@ -5,7 +5,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 
-#include <cmath>
 #include <limits>
 
 #include "base/error.h"
@@ -13,16 +12,6 @@
 
 namespace rnnlab {
 namespace {
-
-// Returns the value of a row, or the latest known one that is whole numbers of `period` rows before it in its series.
-double latest_known(const CsvPart& part, const std::vector<double>& values, int64_t row, int64_t period) {
-  const int64_t begin = part.series_of(row).rows.begin;
-  for (int64_t before = row; before >= begin; before -= period) {
-    if (const double value = values[static_cast<size_t>(before)]; !std::isnan(value)) return value;
-    if (part.has_break(before - period, before)) break;
-  }
-  return std::numeric_limits<double>::quiet_NaN();
-}
 
 // Returns (N, columns x horizons) of visit(column, sample, horizon).
 template <class Visit>
@@ -49,10 +38,12 @@ at::Tensor bases_of_targets(const CsvPart& part, const Windows& windows, const D
                 part.table.path(), in_quotes(settings.target.front()), config::name_of(settings.target_as));
   const bool is_seasonal = settings.target_as == TargetAs::kSeasonalChange;
   const int64_t period = is_seasonal ? settings.season.value() : 1;
-  return for_each_output(part.targets, windows, [&](const NumericColumn& column, size_t sample, size_t i) {
+  std::vector<NumericColumn> targets = part.targets;
+  for (NumericColumn& column : targets) carry_forward(column.values, part, period);
+  return for_each_output(targets, windows, [&](const NumericColumn& column, size_t sample, size_t i) {
     const int64_t horizon = settings.horizon[i], last = windows.first[sample] + windows.window - 1;
     const int64_t row = is_seasonal ? last + horizon - seasons_before(period, horizon) : last;
-    return latest_known(part, column.values, row, period);
+    return column.values[static_cast<size_t>(row)];
   });
 }
 

@@ -6,6 +6,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "data/csv_part.h"
@@ -13,13 +15,28 @@
 
 namespace rnnlab {
 
+inline bool is_missing_value(double value) { return std::isnan(value); }
+inline bool is_missing_value(int64_t a_class) { return a_class < 0; }
+
+// Replaces missing values by the latest known ones that are whole numbers of `period` rows before them in their series,
+// but not before a gap in time.
+template <class T>
+void carry_forward(std::vector<T>& values, const CsvPart& part, int64_t period) {
+  for (const CsvSeries& series : part.series)
+    for (int64_t row = series.rows.begin + period; row < series.rows.end; ++row) {
+      T& value = values[static_cast<size_t>(row)];
+      if (is_missing_value(value) && !part.has_break(row - period, row))
+        value = values[static_cast<size_t>(row - period)];
+    }
+}
+
 // The rows up to the last row of a window are known. Returns the rows between a target and the latest known row that is
 // a whole number of seasons before it.
 int64_t seasons_before(int64_t season, int64_t horizon);
 
 // Returns (N, columns x horizons) float64, the value from which each target is a change; undefined for data.target_as:
-// value. Where it is missing, the latest one before it in the series counts, or for a season the latest one of the same
-// place in it, but none before a gap in time; else it is NaN. Throws UserError kData if the file has no targets.
+// value. A missing one is replaced by carry_forward(), for a season by whole seasons; else it is NaN. Throws UserError
+// kData if the file has no targets.
 at::Tensor bases_of_targets(const CsvPart& part, const Windows& windows, const DataSettings& settings);
 
 // Returns (N, columns x horizons) float64, the values of these columns in the rows of the targets; NaN if one is

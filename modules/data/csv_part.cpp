@@ -16,7 +16,6 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "data/csv_future_rows.h"
 #include "data/csv_time.h"
 #include "data/readers/rows.h"
 
@@ -262,7 +261,15 @@ void add_breaks(CsvPart& part, const std::vector<int64_t>& rows_after_gaps) {
     if (is_after_gap[static_cast<size_t>(part.table_row(row))]) part.breaks.push_back(row);
 }
 
-// The part has its columns in the order of the table.
+// What a row of a series says that is not known ahead.
+struct MeasuredColumns {
+  std::vector<const NumericColumn*> numbers;  // inputs and targets
+  std::vector<int64_t> texts;                 // columns of the table that are categories
+  bool has_classes = false;                   // whether the targets are classes
+
+  bool empty() const { return numbers.empty() && texts.empty() && !has_classes; }
+};
+
 MeasuredColumns measured_columns(const CsvPart& part, const DataSettings& settings) {
   MeasuredColumns measured;
   for (const NumericColumn& column : part.features)
@@ -270,9 +277,36 @@ MeasuredColumns measured_columns(const CsvPart& part, const DataSettings& settin
   for (const std::string& name : settings.categories) measured.texts.push_back(part.table.column_index(name));
   // If every input is known ahead, a row without a target is one to forecast like any other.
   if (measured.empty() && part.wanted != Targets::kRequired) return measured;
-  measured.classes = part.classes;
+  measured.has_classes = !part.classes.empty();
   for (const NumericColumn& column : part.targets) measured.numbers.push_back(&column);
   return measured;
+}
+
+// The part has its columns in the order of the table.
+bool has_no_measured_value(const CsvPart& part, const MeasuredColumns& measured, int64_t row) {
+  const auto at = static_cast<size_t>(row);
+  if (measured.has_classes && part.classes[at] >= 0) return false;
+  return std::ranges::all_of(measured.numbers,
+                             [at](const NumericColumn* one) { return std::isnan(one->values[at]); }) &&
+         std::ranges::all_of(measured.texts, [&](int64_t column) { return part.table.is_missing(row, column); });
+}
+
+// Takes the last rows off each series that say nothing but what is known ahead, and returns them, series by series, up
+// to the first one that follows a gap in time. All rows stay if every column is known ahead.
+std::vector<std::vector<int64_t>> take_future_rows(const CsvPart& part, const DataSettings& settings,
+                                                   const std::vector<int64_t>& rows_after_gaps,
+                                                   std::vector<SeriesRows>& series) {
+  std::vector<std::vector<int64_t>> taken(series.size());
+  const MeasuredColumns measured = measured_columns(part, settings);
+  if (settings.known.empty() || measured.empty()) return taken;
+  const auto is_future = [&](int64_t row) { return has_no_measured_value(part, measured, row); };
+  for (size_t i = 0; i < series.size(); ++i) {
+    std::vector<int64_t>& rows = series[i].rows;
+    const auto end = std::find_if_not(rows.rbegin(), rows.rend(), is_future).base();
+    taken[i].assign(end, std::find_first_of(end, rows.end(), rows_after_gaps.begin(), rows_after_gaps.end()));
+    rows.erase(end, rows.end());
+  }
+  return taken;
 }
 
 void note_future_rows(CsvPart& part) {
@@ -294,9 +328,7 @@ void make_series(CsvPart& part, const DataSettings& settings) {
     refuse_or_note_no_times(part, settings);
   part.notes.insert(part.notes.end(), treatment.notes.begin(), treatment.notes.end());
   if (!part.order) part.order = treatment.order;
-  std::vector<std::vector<int64_t>> future(series.size());
-  if (!settings.known.empty())
-    future = take_future_rows(part.table, measured_columns(part, settings), treatment.rows_after_gaps, series);
+  std::vector<std::vector<int64_t>> future = take_future_rows(part, settings, treatment.rows_after_gaps, series);
   take_rows_of(part, series);
   for (size_t i = 0; i < future.size(); ++i) part.series[i].future_rows = std::move(future[i]);
   note_future_rows(part);

@@ -250,13 +250,12 @@ CsvScalings scalings_of(const FittedData& fitted, const CsvPart& part, const Dat
   return scalings;
 }
 
-Samples samples_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings,
-                   const DataSettings& settings) {
+// `bases` are the bases_of_targets() of the windows.
+Samples samples_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings, const at::Tensor& bases) {
   Samples samples;
   samples.inputs = gather_inputs(scaled(part.features, scalings.features), windows);
-  samples.target_bases = bases_of_targets(part, windows, settings);
-  if (part.has_targets())
-    samples.targets = targets_in(part.targets, part.classes, windows, scalings, samples.target_bases);
+  samples.target_bases = bases;
+  if (part.has_targets()) samples.targets = targets_in(part.targets, part.classes, windows, scalings, bases);
   const bool has_lengths = std::ranges::any_of(windows.lengths, [&](int64_t rows) { return rows < windows.window; });
   if (has_lengths) samples.lengths = at::tensor(windows.lengths, at::kLong);
   return samples;
@@ -443,12 +442,12 @@ void add_samples(Dataset& dataset, const Parts& parts, CsvScalings& scalings, co
   const SeriesWindows train = windows_of(parts, DataPart::kTrain, settings),
                       valid = windows_of(parts, DataPart::kValid, settings);
   const CsvPart& valid_file = parts.file_of(DataPart::kValid);
-  if (are_changes(settings))
-    scalings.targets = fit_changes(
-        values_in(parts.train.targets, train.windows) - bases_of_targets(parts.train, train.windows, settings),
-        dataset.normalization);
-  dataset.train = samples_in(parts.train, train.windows, scalings, settings);
-  dataset.valid = samples_in(valid_file, valid.windows, scalings, settings);
+  const at::Tensor bases = bases_of_targets(parts.train, train.windows, settings);
+  if (bases.defined())
+    scalings.targets = fit_changes(values_in(parts.train.targets, train.windows) - bases, dataset.normalization);
+  dataset.train = samples_in(parts.train, train.windows, scalings, bases);
+  dataset.valid =
+      samples_in(valid_file, valid.windows, scalings, bases_of_targets(valid_file, valid.windows, settings));
   give_both_lengths(dataset.train, dataset.valid);
   dataset.naive_forecasts = naive_forecasts(valid_file, valid.windows, scalings, settings, dataset.valid.target_bases);
   dataset.naive_errors = naive_errors(parts.train, parts.rows.train, settings);
@@ -513,7 +512,7 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
   for (const auto& note :
        {note_on_gaps(of_series, "data"), note_on_breaks(of_series, "data"), note_on_known(of_series)})
     if (note) loaded.notes.push_back(*note);
-  loaded.samples = samples_in(file, windows, scalings, settings);
+  loaded.samples = samples_in(file, windows, scalings, bases_of_targets(file, windows, settings));
   if (part == DataPart::kTrain) loaded.naive_errors = naive_errors(file, parts.rows.train, settings);
   if (has_all_targets)
     loaded.naive_forecasts = naive_forecasts(file, windows, scalings, settings, loaded.samples.target_bases);

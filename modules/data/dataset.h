@@ -133,7 +133,7 @@ struct FittedData {
   // csv: the column whose times were examined, or "" if there was none. Checkpoints of earlier versions have none:
   // their times were not examined, and missing categories not refused.
   std::optional<std::string> time = {};
-  std::optional<bool> is_day_first = {};  // csv: how dates such as 01/02/1970 are read; unset: there are none
+  std::optional<bool> is_day_first = {};  // csv: how dates such as 01/02/1970 are read; unset: no such dates
 };
 
 // Returns scaled targets or outputs (N, K) of samples as (N, K) float64 in the units of the targets. `bases` are the

@@ -29,21 +29,6 @@ at::Tensor targets_in(const std::vector<NumericColumn>& targets, const std::vect
 
 namespace {
 
-bool is_missing_value(double value) { return std::isnan(value); }
-bool is_missing_value(int64_t a_class) { return a_class < 0; }
-
-// Replaces missing values by the latest known ones that are whole numbers of `period` rows before them in their series,
-// but not before a gap in time.
-template <class T>
-void carry_forward(std::vector<T>& values, const CsvPart& part, int64_t period) {
-  for (const CsvSeries& series : part.series)
-    for (int64_t row = series.rows.begin + period; row < series.rows.end; ++row) {
-      T& value = values[static_cast<size_t>(row)];
-      if (is_missing_value(value) && !part.has_break(row - period, row))
-        value = values[static_cast<size_t>(row - period)];
-    }
-}
-
 // Returns the targets of the windows, where each missing one is replaced as carry_forward() says.
 at::Tensor known_targets_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings, int64_t period,
                             const at::Tensor& bases) {

@@ -54,6 +54,16 @@ class Twin(torch.nn.Module):
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, implementation={self.implementation}"
 
+    def _completed(self, given) -> list:
+        """The weights in the order that the operator expects: without biases, zeros take their places."""
+        if self.bias:
+            return given
+        weights = []
+        for matrix, recurrent in zip(given[::2], given[1::2]):
+            zeros = matrix.new_zeros(matrix.size(0))
+            weights += [matrix, recurrent, zeros, zeros]
+        return weights
+
 
 class TwinOfTorch(Twin, torch.nn.RNNBase):
     """What LSTM, GRU and RNN have in common.
@@ -173,7 +183,7 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
         steps = steps.view(num_steps, batch_size, self.input_size).to(data.dtype).requires_grad_("input" in gradients)
         input = pack_padded_sequence(steps, torch.full((batch_size,), num_steps)) if is_packed else steps
         layer = self._for_measuring()
-        states = layer._states_for_measuring(steps) if "states" in gradients else []
+        states = operators.states_with_gradients(layer._zero_states(steps), steps) if "states" in gradients else []
         hx = layer._as_hidden(states) if states else None
         if implementation == "torch":
             output = layer._torch_class.forward(layer, input, hx)[0]
@@ -183,10 +193,6 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
             output = run(implementation, input, hx, starts, "all_states" in features)[0]
         choice.backward_of_measured(output.data if is_packed else output, gradients, weights=layer._flat_weights,
                                     input=[steps], states=states)
-
-    def _states_for_measuring(self, steps) -> list:
-        shape = (self.num_layers * (2 if self.bidirectional else 1), steps.size(1), self.hidden_size)
-        return [steps.new_zeros(shape, requires_grad=True) for _ in range(2 if self.mode == "LSTM" else 1)]
 
     def _for_measuring(self) -> TwinOfTorch:
         """Returns a layer with the same sizes, and with the weights without their history and hooks."""
@@ -218,10 +224,13 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
         results = layout.output(output), self._as_hidden(layout.final_states(final))
         return (*results, self._as_hidden(layout.states_of_steps(all))) if all_states else results
 
+    def _zero_states(self, steps) -> list:
+        num_rows = self.num_layers * (2 if self.bidirectional else 1)
+        return operators.zero_states(steps, num_rows, self.hidden_size, 2 if self.mode == "LSTM" else 1)
+
     def _states_of(self, hx, layout) -> list:
         if hx is None:
-            num_rows = self.num_layers * (2 if self.bidirectional else 1)
-            return operators.zero_states(layout.steps, num_rows, self.hidden_size, 2 if self.mode == "LSTM" else 1)
+            return self._zero_states(layout.steps)
         is_lstm = self.mode == "LSTM"
         if is_lstm and isinstance(hx, torch.Tensor):
             raise TypeError("LSTM: hx is one tensor, expected a pair of tensors (h_0, c_0)")
@@ -258,16 +267,6 @@ class TwinOfTorch(Twin, torch.nn.RNNBase):
 
     def _weights(self) -> list:
         return self._completed(self._given_weights())
-
-    def _completed(self, given) -> list:
-        """The weights in the order that the operator expects: without biases, zeros take their places."""
-        if self.bias:
-            return given
-        weights = []
-        for matrix, recurrent in zip(given[::2], given[1::2]):
-            zeros = matrix.new_zeros(matrix.size(0))
-            weights += [matrix, recurrent, zeros, zeros]
-        return weights
 
 
 def _states_in(hx) -> tuple:

@@ -57,12 +57,16 @@ def zero_states(steps, num_rows: int, hidden_size: int, count: int) -> list:
     return [steps.new_empty((num_rows, 0, hidden_size))] * count
 
 
+def states_with_gradients(zeros: list, steps) -> list:
+    """Returns the same states with elements, (num_rows, B, hidden_size), which may need gradients."""
+    return [steps.new_zeros((zero.size(0), steps.size(1), zero.size(2)), requires_grad=True) for zero in zeros]
+
+
 def compute(work: Work, steps, states: list, weights: list, lengths, extras: Extras):
     """Computes a layer, and returns its output (T, B, D * H), its final states, and the states after each step.
 
     states: as zero_states() returns them, or each (L * D, B, H). weights: in the order of rnnlab's parameters, biases
-    included. The states after each step are (L * D, T, B, H); none
-    if extras do not ask for them.
+    included. The states after each step are (L * D, T, B, H); none if extras do not ask for them.
     """
     layer = (work.num_layers, work.bidirectional, work.dropout, work.training)
     types = (work.number_type, work.result_type, work.inner_type)

@@ -214,8 +214,7 @@ class Recurrent(torch.nn.Module):
         steps = steps.view(data.shape).to(data.dtype).requires_grad_("input" in gradients)
         states = self._zero_states(steps)
         if "states" in gradients:
-            shape = (states[0].size(0), steps.size(1), self.hidden_size)
-            states = [steps.new_zeros(shape, requires_grad=True) for _ in states]
+            states = operators.states_with_gradients(states, steps)
         given = [weight.detach().requires_grad_(weight.requires_grad) for weight in self._given_weights()]
         lengths = torch.full((data.size(1),), data.size(0)) if is_packed else None
         output = self._compute(implementation, steps, states, lengths, extras, given, 0.0)[0]

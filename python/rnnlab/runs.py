@@ -66,7 +66,7 @@ class RunResult:
 
         x: inputs as in training, an array or tensor (N, T) or (N, T, F), or a frame with the columns of the inputs.
         lengths: (N), how many of the T steps count. keys: such as device="cpu". Numbers are in the targets' own units;
-        of classes there are `prediction` and `probability_NAME` of each. A cell is None where the table has none.
+        of classes there are `prediction` and `probability_NAME` of each. Missing values are None.
         ProgramError if the program fails; TypeError or ValueError if the data do not fit the run.
         """
         with tempfile.TemporaryDirectory() as folder:

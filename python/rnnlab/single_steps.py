@@ -47,8 +47,8 @@ class TwinOfCell(Twin):
         hx: the state, (B, hidden_size), or (hidden_size) of one sequence, for an LSTMCell the pair (h, c) of such
         states; None: zeros. The results have the shapes of the states.
         Errors are torch.nn's, whose code computes calls under autocast, of empty batches and of other devices, and
-        what torch.export and torch.jit.trace record. With a layer
-        of rnnlab, PyTorch's own operators compute calls in torch.func's transforms and in forward-mode differentiation.
+        what torch.export and torch.jit.trace record. With a layer of rnnlab, PyTorch's own operators compute calls in
+        torch.func's transforms and in forward-mode differentiation.
         """
         if isinstance(input, _Proxy):  # torch.fx keeps torch.nn's cells whole, too
             tracer: Any = input.tracer
@@ -93,11 +93,8 @@ class TwinOfCell(Twin):
         return results if mode == "lstm" else results[0]
 
     def _weights(self) -> list:
-        """The weights in the order that the operator expects: without biases, zeros take their places."""
-        if self.bias:
-            return [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh]
-        zeros = self.weight_ih.new_zeros(self.weight_ih.size(0))
-        return [self.weight_ih, self.weight_hh, zeros, zeros]
+        biases = [self.bias_ih, self.bias_hh] if self.bias else []
+        return self._completed([self.weight_ih, self.weight_hh, *biases])
 
 
 class LSTMCell(TwinOfCell, torch.nn.LSTMCell):
