@@ -98,7 +98,9 @@ struct DataShape {
   bool target_per_step = false;  // a sequence model gives an output for each step; a language model always does
   // The last features of a step are categories, each a whole number from 0 to its size - 1; 0 is an unknown value.
   std::vector<int64_t> category_sizes = {};
+  int64_t numbers_per_target = 1;  // that the model gives: more than 1 if it forecasts a distribution of each target
 
+  int64_t model_outputs() const { return num_outputs * numbers_per_target; }
   int64_t num_numbers() const { return input_size - static_cast<int64_t>(category_sizes.size()); }
 };
 

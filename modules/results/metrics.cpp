@@ -67,7 +67,7 @@ std::vector<MetricInfo> metrics_of_sums() {
 
 std::vector<MetricInfo> make_list() {
   std::vector<MetricInfo> list = metrics_of_sums();
-  for (const auto more : {class_metrics(), number_metrics()}) list.insert(list.end(), more.begin(), more.end());
+  for (const auto more : {class_metrics(), number_metrics(), interval_metrics()}) list.insert(list.end(), more.begin(), more.end());
   return list;
 }
 

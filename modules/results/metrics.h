@@ -2,7 +2,8 @@
 // The list of metrics: their names, which values are better, for which targets they are defined, and how they are
 // computed. A metric of sums follows from what every step adds up, and every run has those of its task. A metric of
 // scores needs the outputs for all samples of a part: it is computed for validation, in runs that ask for it. A new
-// metric is a function and a record in class_metrics.cpp or number_metrics.cpp. Settings, columns, tables, comparisons
+// metric is a function and a record in class_metrics.cpp, number_metrics.cpp or
+// interval_metrics.cpp. Settings, columns, tables, comparisons
 // and reports follow from the record.
 #pragma once
 
@@ -50,6 +51,8 @@ struct PartScores {
   std::span<const int64_t> classes = {};      // (rows), -1 if missing
   std::span<const double> targets = {};       // (rows, num_outputs): 0 or 1, or numbers in their units; NaN if missing
   std::span<const double> naive_errors = {};  // (num_outputs): Dataset::naive_errors; empty if unknown
+  std::span<const double> levels = {};     // (L): of forecast quantiles, ascending; empty if the model gives values only
+  std::span<const double> quantiles = {};  // (rows, num_outputs, L), in units of the targets
 
   size_t width() const { return static_cast<size_t>(num_outputs); }
   size_t num_rows() const { return outputs.size() / width(); }
@@ -83,7 +86,7 @@ using OfScores = MetricResult (*)(const PartScores& part);
 
 enum class Better { kSmaller, kLarger };
 enum class MetricParts { kBoth, kValidation };
-enum class MetricNeeds { kOwnPart, kTrainingPart };
+enum class MetricNeeds { kOwnPart, kTrainingPart, kDistribution };
 
 // `least` and `most` are the values that training.stop_at accepts; no value is better than `perfect`.
 struct MetricRange {
@@ -100,7 +103,8 @@ struct MetricInfo {
   std::vector<MetricTask> tasks;
   std::variant<OfSums, OfScores> compute;
   MetricParts parts = MetricParts::kBoth;     // of scores: always of validation
-  MetricNeeds needs = MetricNeeds::kOwnPart;  // kTrainingPart: PartScores::naive_errors
+  // kTrainingPart: PartScores::naive_errors; kDistribution: PartScores::quantiles.
+  MetricNeeds needs = MetricNeeds::kOwnPart;
 
   bool suits(MetricTask task) const;
   std::string tasks_in_words() const;  // "classes, binary targets or tokens"
@@ -122,9 +126,10 @@ std::vector<const MetricInfo*> score_metrics();
 // Returns the metrics of sums that suit the task, by their names in the list. There must be a target.
 MetricValues metrics_of(const Totals& totals, MetricTask task, double unit);
 
-// The lists of class_metrics.cpp and number_metrics.cpp.
+// The lists of class_metrics.cpp, number_metrics.cpp and interval_metrics.cpp.
 std::span<const MetricInfo> class_metrics();
 std::span<const MetricInfo> number_metrics();
+std::span<const MetricInfo> interval_metrics();
 
 }  // namespace rnnlab
 

@@ -229,6 +229,7 @@ std::vector<WatchedMetric> watched_metrics(const Experiment& e) {
 
 // Returns whether the metric is defined for one of the tasks, with this loss.
 bool has_metric(LossKind loss, std::span<const Task> tasks, const MetricInfo& metric) {
+  if (metric.needs == MetricNeeds::kDistribution && !has_distribution(loss)) return false;
   return std::ranges::any_of(tasks, [&](Task task) {
     return metric.suits(metric_task(loss == LossKind::kAuto ? natural_loss(task) : loss, task));
   });
@@ -238,6 +239,8 @@ bool has_metric(LossKind loss, std::span<const Task> tasks, const MetricInfo& me
 std::string missing_metric(LossKind loss, std::span<const Task> possible, const std::string& name) {
   const MetricInfo& metric = *find_metric(name);
   if (has_metric(loss, possible, metric)) return "";
+  if (metric.needs == MetricNeeds::kDistribution && !has_distribution(loss))
+    return fmt::format("{} needs forecasts with a distribution: use training.loss: {}", name, names_of_distributions());
   const std::string part = name.substr(0, name.size() - metric.name.size());
   std::vector<std::string> others;
   for (const MetricInfo& other : metric_list())
@@ -264,6 +267,13 @@ void check_metrics(const Experiment& e, Checker& checker) {
                            ? "there are no validation data; set data.num_valid or use a train_ metric"
                            : "there are no validation data; set data.num_valid");
   }
+}
+
+void check_counts(const Experiment& e, Checker& checker) {
+  if (e.training.loss == LossKind::kPoisson && e.data.target_as != TargetAs::kValue)
+    checker.complain({"training.loss", "data.target_as"},
+                     "poisson forecasts counts, and a change is none: use another loss, such as gaussian, or target_as: "
+                     "value");
 }
 
 void check_precision(const Experiment& e, Checker& checker) {
@@ -348,6 +358,7 @@ config::Schema<Experiment> make_schema() {
   s.check(check_embedding);
   s.check(check_class_weights);
   s.check(check_loss);
+  s.check(check_counts);
   s.check(check_momentum);
   s.check(check_metrics);
   s.check(check_devices);

@@ -47,7 +47,7 @@ int64_t input_bytes(const DataShape& shape, BatchSize batch) {
 
 int64_t logit_bytes(const DataShape& shape, BatchSize batch, Precision precision) {
   if (shape.task != Task::kLanguageModel && !shape.target_per_step) return 0;
-  return product({batch.num_steps, batch.num_samples, shape.num_outputs, element_bytes(precision)});
+  return product({batch.num_steps, batch.num_samples, shape.model_outputs(), element_bytes(precision)});
 }
 
 // Returns the bytes that a forward pass keeps for its backward pass. In inference only the batch and its logits count.

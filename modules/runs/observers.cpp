@@ -295,9 +295,9 @@ std::string machine_of(const TrainingSettings& training) {
 }
 
 std::string graph_of(const RunContext& run) {
-  const Objective objective(run.options.settings.loss, run.dataset, run.device);
+  const Objective objective(run.options.settings, run.dataset, run.device);
   return tensorboard::graph_def_of(
-      model_graph(run.experiment.model, run.dataset.shape, std::string(config::name_of(objective.loss()))));
+      model_graph(run.experiment.model, run.dataset.shape, std::string(config::name_of(objective.loss().kind()))));
 }
 
 // Returns "" for a tensor that is not finite: float16 overflowed and the update was skipped.

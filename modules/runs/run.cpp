@@ -238,7 +238,7 @@ void warn_of_waiting(const RunContext& run, const std::vector<EpochRow>& rows, S
   }
 }
 
-LossKind loss_of(const RunContext& run) { return Objective(run.options.settings.loss, run.dataset, run.device).loss(); }
+Loss loss_of(const RunContext& run) { return {run.options.settings, run.dataset, at::kCPU}; }
 
 void log_baselines(const std::vector<Baseline>& baselines, Opening& opening) {
   std::vector<std::string> lines;
@@ -352,7 +352,7 @@ RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const
   const auto graphs_wanted = graph_notes(run);
   log_notes(graphs_wanted, logger);
   RunOutcome outcome{.folder = folder, .summary = begin_summary(run, earlier, request)};
-  outcome.summary.baselines = baselines(run.dataset, loss_of(run));
+  outcome.summary.baselines = baselines(run.dataset, loss_of(run).kind());
   log_baselines(outcome.summary.baselines, opening);
   RunObservers observers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
   const ContentionMonitor contention(survey_of(run.environment.used_gpus), run.environment.num_threads,

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "data/load_dataset.h"
 #include "results/checkpoint/safetensors.h"
+#include "train/loop/losses.h"
 #include "train/weights/network_weights.h"
 #include "train/weights/tensor_reader.h"
 
@@ -121,7 +122,7 @@ std::map<std::string, double> from_list(const std::vector<ColumnMean>& list) {
   return means;
 }
 
-FittedData data_from(const StateRecord& record, const DataSettings& settings, const std::string& file) {
+FittedData data_from(const StateRecord& record, const Experiment& experiment, const std::string& file) {
   const auto normalization = config::from_name<Normalization>(record.normalization);
   if (!normalization || *normalization == Normalization::kAutomatic)
     throw_checkpoint_error("{}: normalization has the unknown value {}", file, in_quotes(record.normalization));
@@ -135,7 +136,8 @@ FittedData data_from(const StateRecord& record, const DataSettings& settings, co
                   .time = record.time,
                   .is_day_first = record.is_day_first};
   data.shape.category_sizes = category_sizes(data.categories);
-  if (const std::string fault = fault_of(data, settings); !fault.empty())
+  data.shape.numbers_per_target = numbers_per_target(experiment.training);
+  if (const std::string fault = fault_of(data, experiment.data); !fault.empty())
     throw_checkpoint_error("{}: its description of the data is impossible: {}", file, fault);
   return data;
 }
@@ -154,7 +156,7 @@ SavedRun from_record(const StateRecord& record, const Checkpoint& checkpoint, co
   SavedRun saved{.facts = {.experiment = experiment,
                            .identity = record.identity,
                            .software = record.software,
-                           .data = data_from(record, experiment.data, file),
+                           .data = data_from(record, experiment, file),
                            .warnings = record.warnings},
                  .snapshot = {.progress = record.progress,
                               .model = to_tensors(checkpoint.model.tensors),

@@ -127,7 +127,7 @@ void load_kernels(Model& model, const Dataset& dataset, const TrainerOptions& op
     backpropagate(model, first_batch(dataset.train, with_batch_size(options, size)), objective, options.precision);
   model.zero_grad();
   model.eval();
-  const Objective of_validation(options.settings.loss, dataset, options.device);
+  const Objective of_validation(options.settings, dataset, options.device);
   for (const int64_t size : sizes_of_batches(dataset.valid, options.settings.valid_batch_size)) {
     const Batch batch = first_batch(dataset.valid, with_batch_size(options, size));
     evaluation_work(model, of_validation, options.precision)(std::span(&batch, 1), 0);
@@ -256,6 +256,7 @@ std::vector<std::string> check_memory_before_loading(const Experiment& experimen
 // The real size of the data is known only now. A warning from before loading is kept, because it is about the data too.
 Dataset load_within_memory(const Experiment& experiment, c10::Device device, std::vector<std::string>& warnings) {
   Dataset dataset = load_dataset(experiment.data);
+  dataset.shape.numbers_per_target = numbers_per_target(experiment.training);
   MemoryEstimate estimate = estimate_memory(experiment, Purpose::kTraining, size_of(dataset));
   const MemoryAdvice advice = memory_advice(experiment, Purpose::kTraining);
   check_memory(estimate, advice, device);
@@ -288,6 +289,7 @@ RunContext::RunContext(const Experiment& wanted, const std::vector<std::string>&
   experiment.auto_layer = chosen_layer(experiment, dataset, options, auto_layers, notes);
   model = make_initial_model(experiment, dataset, weights, notes);
   require_metrics(experiment, dataset.shape.task);
+  require_targets_of(experiment.training, dataset);
   trainer = std::make_unique<Trainer>(*model, dataset, options);
   identity = make_identity({experiment, device, trainer->placement(), trainer->order(0), dataset, *model, environment});
   path = observe_training_path(*model, dataset, options);

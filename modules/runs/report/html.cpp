@@ -68,6 +68,7 @@ Json body_json(const Curves& chart) {
     curves.push_back(
         {{"group", readable(curve.group)}, {"name", readable(curve.name)}, {"style", curve.style}, {"points", points}});
     if (has_intervals(curve)) curves.back()["intervals"] = intervals_json(curve);
+    if (curve.intervals == IntervalLook::kBand) curves.back()["isBand"] = true;
   }
   Json json = {{"kind", "curves"}, {"x", axis_json(chart.x)}, {"y", axis_json(chart.y)}, {"curves", curves}};
   if (const Json bands = bands_json(chart); !bands.empty()) json["bands"] = bands;

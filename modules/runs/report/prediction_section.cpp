@@ -43,6 +43,20 @@ Curve curve_of(const std::string& name, const std::vector<double>& values, size_
   return curve;
 }
 
+// Gives a curve a band from the lowest to the highest forecast quantile.
+void add_band(Curve& curve, const ForecastCurve& forecast) {
+  if (forecast.low.empty()) return;
+  curve.intervals = IntervalLook::kBand;
+  for (size_t i = 0; i < curve.points.size(); ++i)
+    curve.points[i].interval = Interval{.low = forecast.low[i], .high = forecast.high[i]};
+}
+
+std::string description_of_band(const std::vector<double>& levels) {
+  if (levels.empty()) return "";
+  return fmt::format(" The band is from the {:g} to the {:g} quantile: it should hold {:.3g} % of the targets.",
+                     levels.front(), levels.back(), 100 * (levels.back() - levels.front()));
+}
+
 Axis axis_of_samples(const ForecastCurve& forecast, const PredictionOverview& overview) {
   if (!forecast.dates.empty()) return {.name = overview.id_name, .unit = "", .labels = forecast.dates};
   return {.name = overview.is_series ? overview.metrics.row : "rank of the target", .unit = ""};
@@ -50,6 +64,7 @@ Axis axis_of_samples(const ForecastCurve& forecast, const PredictionOverview& ov
 
 Chart forecast_chart(const ForecastCurve& forecast, const PredictionOverview& overview, const std::string& id) {
   std::vector<Curve> curves = {curve_of("target", forecast.truth, 0), curve_of("prediction", forecast.predicted, 1)};
+  add_band(curves.back(), forecast);
   if (!forecast.naive.empty()) curves.push_back(curve_of(overview.naive_name, forecast.naive, 2));
   const std::string count = counted(std::ssize(forecast.truth), overview.metrics.row);
   const std::string description =
@@ -61,7 +76,7 @@ Chart forecast_chart(const ForecastCurve& forecast, const PredictionOverview& ov
   return {
       .id = id,
       .title = fmt::format("{}: target and prediction", forecast.target),
-      .description = description,
+      .description = description + description_of_band(overview.levels),
       .body = Curves{axis_of_samples(forecast, overview), {.name = forecast.target, .unit = ""}, std::move(curves)}};
 }
 

@@ -41,11 +41,14 @@ struct Point {
   std::optional<Interval> interval = std::nullopt;
 };
 
+enum class IntervalLook { kWhiskers, kBand };  // a band: every point has an interval
+
 struct Curve {
   std::string group;  // curves of one group have the same style and are shown and hidden together
   std::string name;   // unique
   std::vector<Point> points;
   size_t style = 0;  // chooses colour and dashes: the position of the group among all groups of its section
+  IntervalLook intervals = IntervalLook::kWhiskers;
 };
 
 struct Curves {

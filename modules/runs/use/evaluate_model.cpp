@@ -40,7 +40,8 @@ ModelEvaluation evaluate_model(const TrainedModel& trained, const Samples& sampl
   RNNLAB_INVARIANT(batches, "there are no samples to evaluate");
   const Objective objective = trained.objective();
   const std::vector<const MetricInfo*> asked = asked_metrics(options.settings);
-  ScoreMetrics scores(asked, objective.task(), trained.data, samples, naive_errors_for(trained, asked));
+  ScoreMetrics scores(asked, Loss(options.settings, trained.data, at::kCPU), trained.data, samples,
+                      naive_errors_for(trained, asked));
   BatchLoop loop(*batches, 1, evaluation_work(*trained.model, objective, options.precision, &scores), Replay::kNever);
   for (const int64_t batch : untimed_batches(*batches)) {
     batches->start_epoch(0, batch);

@@ -57,7 +57,7 @@ PartQuality quality_on_part(const TrainedModel& trained, const InferenceData& da
   dataset.train = train.value_or(data.samples);
   dataset.valid = data.samples;
   dataset.naive_forecasts = data.naive_forecasts;
-  quality.baselines = baselines(dataset, trained.objective().loss());
+  quality.baselines = baselines(dataset, trained.objective().loss().kind());
   if (!train) std::erase_if(quality.baselines, [&](const Baseline& one) { return !is_naive(one, data); });
   return quality;
 }

@@ -58,10 +58,11 @@ PredictionKind kind_of(LossKind loss) {
   fail_invariant("listed targets", __FILE__, __LINE__, "no prediction is known for the targets of the loss");
 }
 
-at::Tensor meaning(const at::Tensor& raw, PredictionKind kind, const FittedData& data, const Samples& samples) {
+at::Tensor meaning(const at::Tensor& raw, PredictionKind kind, const Loss& loss, const FittedData& data,
+                   const Samples& samples) {
   if (kind == PredictionKind::kClasses) return at::softmax(raw.to(at::kDouble), 1);
   if (kind == PredictionKind::kProbabilities) return at::sigmoid(raw.to(at::kDouble));
-  return in_units_of_targets(raw, data, samples.target_bases);
+  return in_units_of_targets(loss.point(raw), data, samples.target_bases);
 }
 
 std::vector<std::string> output_names(const TrainedModel& trained, PredictionKind kind) {
@@ -79,13 +80,16 @@ std::vector<std::string> output_names(const TrainedModel& trained, PredictionKin
 
 Predictions predict(const TrainedModel& trained, const Samples& samples, int64_t num_passes) {
   RNNLAB_INVARIANT(trained.data.shape.task != Task::kLanguageModel, "predict() does not support language models");
+  const Loss loss(trained.experiment.training, trained.data, at::kCPU);
   Predictions predictions;
-  predictions.kind = kind_of(trained.objective().loss());
+  predictions.kind = kind_of(loss.kind());
   predictions.names = output_names(trained, predictions.kind);
   if (trained.data.shape.target_per_step) predictions.row = "step";
   if (predictions.kind == PredictionKind::kValues) predictions.scales = trained.data.target_scales;
   compute_outputs(predictions, trained, samples, num_passes);
-  predictions.values = meaning(predictions.raw, predictions.kind, trained.data, samples).contiguous();
+  predictions.values = meaning(predictions.raw, predictions.kind, loss, trained.data, samples).contiguous();
+  predictions.levels = loss.levels();
+  predictions.quantiles = quantiles_in_units(predictions.raw, loss, trained.data, samples.target_bases);
   if (!samples.targets.defined()) return predictions;
   const bool is_class = predictions.kind == PredictionKind::kClasses;
   const at::Tensor targets = target_rows(samples);

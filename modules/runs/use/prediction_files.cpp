@@ -55,6 +55,11 @@ class Rows {
   }
   double value(size_t row, size_t column) const { return values_[row * num_columns_ + column]; }
 
+  double quantile(size_t row, size_t column, size_t level) const {
+    const size_t place = (row * num_columns_ + column) * predictions_.levels.size() + level;
+    return predictions_.quantiles.const_data_ptr<double>()[place];
+  }
+
   // Returns NaN if the target is unknown.
   double target(size_t row, size_t column) const {
     return predictions_.targets.const_data_ptr<double>()[row * num_columns_ + column];
@@ -155,6 +160,12 @@ std::vector<SampleField> fields_of_values(const Rows& rows, const Predictions& p
   if (!is_probability) fields.push_back({"prediction", "prediction", true, true, value});
   if (is_probability) fields.push_back({"prediction", "prediction", true, true, yes});
   if (is_probability) fields.push_back({"probability", "probability", true, true, value});
+  for (size_t level = 0; level < predictions.levels.size(); ++level) {
+    const std::string name = "quantile_" + format_shortest(predictions.levels[level]);
+    fields.push_back({name, name, true, true, [&rows, level](size_t row, size_t column) {
+                        return number_text(rows.quantile(row, column, level), rows.scale(column));
+                      }});
+  }
   return fields;
 }
 

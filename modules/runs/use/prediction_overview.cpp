@@ -41,6 +41,7 @@ Predictions selected(const Predictions& predictions, const at::Tensor& samples) 
   some.raw = predictions.raw.index_select(0, samples);
   some.values = predictions.values.index_select(0, samples);
   some.targets = predictions.targets.index_select(0, samples);
+  if (some.quantiles.defined()) some.quantiles = predictions.quantiles.index_select(0, samples);
   return some;
 }
 
@@ -78,12 +79,15 @@ std::vector<ForecastCurve> forecasts_of(const Predictions& predictions, const at
     const at::Tensor others = naive.defined() ? naive.select(1, target) : predictions.values.select(1, target);
     const at::Tensor places = places_of_points(truth, others, is_series);
     const auto points_of = [&](const at::Tensor& values) {
-      return numbers_of(values.select(1, target).index_select(0, places));
+      return values.defined() ? numbers_of(values.select(1, target).index_select(0, places)) : std::vector<double>();
     };
+    const at::Tensor& quantiles = predictions.quantiles;
     curves.push_back({.target = predictions.names[static_cast<size_t>(target)],
                       .truth = points_of(predictions.targets),
                       .predicted = points_of(predictions.values),
-                      .naive = naive.defined() ? points_of(naive) : std::vector<double>(),
+                      .naive = points_of(naive),
+                      .low = points_of(quantiles.defined() ? quantiles.select(2, 0) : quantiles),
+                      .high = points_of(quantiles.defined() ? quantiles.select(2, -1) : quantiles),
                       .samples = integers_of(places),
                       .output = static_cast<size_t>(target)});
   }
@@ -236,6 +240,7 @@ PredictionOverview prediction_overview(const TrainedModel& trained, const Infere
         in_units_of_targets(forecast.values, trained.data, data.samples.target_bases).index_select(0, samples));
   if (!naive.empty()) overview.naive_name = naive.back().first;  // of a season, if there is one
   overview.forecasts = forecasts_of(known, naive.empty() ? at::Tensor() : naive.back().second, overview.is_series);
+  overview.levels = known.levels;
   const DataSettings& settings = trained.experiment.data;
   add_dates(overview, samples, data.rows, settings.horizon);
   if (settings.horizon.size() == 1) return overview;

@@ -16,12 +16,14 @@
 
 namespace rnnlab {
 
-// One target over some samples, in its own units. The vectors have equal lengths; `naive` may be empty.
+// One target over some samples, in its own units. The vectors have equal lengths, but `naive` and
+// others may be empty.
 struct ForecastCurve {
   std::string target;
   std::vector<double> truth;
   std::vector<double> predicted;
   std::vector<double> naive;            // of the forecast without a model
+  std::vector<double> low = {}, high = {};  // the lowest and the highest forecast quantile; empty without a distribution
   std::vector<int64_t> samples = {};    // the number of each point's sample
   size_t output = 0;                    // of the model: its place among all horizons of all targets
   std::vector<std::string> dates = {};  // cells of data.id in the rows of a series' targets; empty without data.id
@@ -48,6 +50,7 @@ struct PredictionOverview {
   bool is_series = false;         // the samples of `forecasts` are consecutive; else the truth of a curve is ascending
   std::string id_name = {};       // of `dates`: the columns of data.id
   std::string naive_name;         // "last value"; "" without a naive forecast
+  std::vector<double> levels;     // of the forecast quantiles; empty without a distribution
   std::vector<int64_t> horizons;  // data.horizon if there are several; else empty, like `by_horizon`
   std::vector<HorizonErrors> by_horizon;
   std::vector<SampleError> largest_errors;  // at most ten, the largest first

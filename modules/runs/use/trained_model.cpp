@@ -268,7 +268,7 @@ std::vector<std::string> check_memory_of(const TrainedModel& trained, const Memo
 
 TrainerOptions TrainedModel::options() const { return trainer_options(experiment, device); }
 
-Objective TrainedModel::objective() const { return {experiment.training.loss, data, device}; }
+Objective TrainedModel::objective() const { return {experiment.training, data, device}; }
 
 fs::path find_checkpoint(const ModelRequest& request, std::vector<std::string>& notes) {
   const fs::path folder = request.run / kCheckpointsFolder;

@@ -6,12 +6,14 @@
 #include <ATen/ops/huber_loss.h>
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/mse_loss.h>
+#include <ATen/ops/stack.h>
 
 #include <algorithm>
 #include <array>
 #include <vector>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/text.h"
 
 namespace rnnlab {
@@ -48,6 +50,10 @@ constexpr std::array kLosses = {
     LossInfo{LossKind::kMse, LossTargets::kNumbers, squared_error, kernels::ElementLossKind::kSquaredError},
     LossInfo{LossKind::kMae, LossTargets::kNumbers, absolute_error},
     LossInfo{LossKind::kHuber, LossTargets::kNumbers, huber},
+    LossInfo{.kind = LossKind::kQuantile, .targets = LossTargets::kNumbers, .distribution = &kQuantiles},
+    LossInfo{.kind = LossKind::kGaussian, .targets = LossTargets::kNumbers, .distribution = &kGaussian},
+    LossInfo{.kind = LossKind::kStudent, .targets = LossTargets::kNumbers, .distribution = &kStudent},
+    LossInfo{.kind = LossKind::kPoisson, .targets = LossTargets::kNumbers, .distribution = &kPoisson},
 };
 
 LossTargets targets_of(Task task) {
@@ -66,6 +72,60 @@ LossTargets targets_of(Task task) {
 }  // namespace
 
 bool LossInfo::suits(Task task) const { return targets == targets_of(task); }
+
+namespace {
+
+// Returns the loss, which must fit the targets.
+LossKind resolved(LossKind loss, Task task) {
+  if (loss == LossKind::kAuto) return natural_loss(task);
+  const bool has_classes = info_of(natural_loss(task)).takes_classes();
+  if (has_classes && !info_of(loss).takes_classes())
+    throw_error(ExitCode::kUsage, "training.loss: the data's targets are classes, which need cross_entropy (or auto)");
+  if (!has_classes && info_of(loss).takes_classes())
+    throw_error(ExitCode::kUsage,
+                "training.loss: cross_entropy needs classes, but the data's targets are numbers; use auto, "
+                "binary_cross_entropy, {}",
+                names_of_losses(LossTargets::kNumbers));
+  return loss;
+}
+
+at::Tensor reduced(const at::Tensor& losses, Reduction reduction) {
+  return reduction == at::Reduction::None ? losses : reduction == at::Reduction::Mean ? losses.mean() : losses.sum();
+}
+
+}  // namespace
+
+Loss::Loss(const TrainingSettings& settings, const FittedData& data, c10::Device device)
+    : info_(&info_of(resolved(settings.loss, data.shape.task))),
+      numbers_per_target_(numbers_per_target(settings)),
+      terms_(forecast_terms(levels_of(settings), data.target_scales, device)) {}
+
+at::Tensor Loss::numbers_of(const at::Tensor& output) const {
+  return output.unflatten(-1, {output.size(-1) / numbers_per_target_, numbers_per_target_});
+}
+
+at::Tensor Loss::compute(const at::Tensor& output, const at::Tensor& targets, Reduction reduction) const {
+  if (info_->distribution == nullptr) return info_->function(output, targets, reduction);
+  return reduced(info_->distribution->losses(numbers_of(output), targets, terms_), reduction);
+}
+
+at::Tensor Loss::point(const at::Tensor& output) const {
+  return info_->distribution == nullptr ? output : info_->distribution->point(numbers_of(output), terms_);
+}
+
+at::Tensor Loss::quantiles(const at::Tensor& output) const {
+  RNNLAB_INVARIANT(info_->distribution != nullptr, "only a distribution has quantiles");
+  return info_->distribution->quantiles(numbers_of(output), terms_);
+}
+
+at::Tensor quantiles_in_units(const at::Tensor& outputs, const Loss& loss, const FittedData& data,
+                              const at::Tensor& bases) {
+  if (loss.levels().empty()) return {};
+  std::vector<at::Tensor> in_units;
+  for (const at::Tensor& quantile : loss.quantiles(outputs.to(at::kDouble)).unbind(-1))
+    in_units.push_back(in_units_of_targets(quantile, data, bases));
+  return at::stack(in_units, -1).contiguous();
+}
 
 MetricTask metric_task(LossKind loss, Task task) {
   if (task == Task::kLanguageModel) return MetricTask::kTokens;
@@ -86,15 +146,62 @@ const LossInfo& info_of(LossKind loss) {
   return *found;
 }
 
+bool has_distribution(LossKind loss) { return loss != LossKind::kAuto && info_of(loss).distribution != nullptr; }
+
 LossKind natural_loss(Task task) {
   return std::ranges::find_if(kLosses, [&](const LossInfo& loss) { return loss.suits(task); })->kind;
 }
 
-std::string names_of_losses(LossTargets targets) {
+int64_t numbers_per_target(const TrainingSettings& settings) {
+  if (!has_distribution(settings.loss)) return 1;
+  return info_of(settings.loss).distribution->num_parameters(std::ssize(levels_of(settings)));
+}
+
+std::vector<double> levels_of(const TrainingSettings& settings) {
+  if (!has_distribution(settings.loss)) return {};
+  return settings.quantiles.empty() ? std::vector{0.1, 0.5, 0.9} : settings.quantiles;
+}
+
+namespace {
+
+// Rounding by the scaling of targets may leave a count of 0 a little below it.
+void require_counts(const Samples& part, const FittedData& data, const std::string& name) {
+  constexpr double kLeast = -1e-3;
+  const at::Tensor counts = in_units_of_targets(target_rows(part), data, part.target_bases);
+  const at::Tensor are_negative = counts.lt(kLeast);
+  if (!are_negative.any().item<bool>()) return;
+  throw_error(ExitCode::kData,
+              "training.loss: poisson forecasts counts, but {} targets of the {} part are negative, the smallest {:g}; "
+              "use another loss, such as gaussian",
+              format_count(are_negative.sum().item<int64_t>()), name, counts.masked_select(are_negative).min().item<double>());
+}
+
+}  // namespace
+
+void require_targets_of(const TrainingSettings& settings, const Dataset& dataset) {
+  if (!has_distribution(settings.loss) || !info_of(settings.loss).distribution->is_of_counts) return;
+  require_counts(dataset.train, dataset, "training");
+  if (dataset.valid.size() > 0) require_counts(dataset.valid, dataset, "validation");
+}
+
+namespace {
+
+template <class Wanted>
+std::string names_where(Wanted is_wanted) {
   std::vector<std::string> names;
   for (const LossInfo& loss : kLosses)
-    if (loss.targets == targets) names.emplace_back(config::name_of(loss.kind));
+    if (is_wanted(loss)) names.emplace_back(config::name_of(loss.kind));
   return join_with_or(names);
+}
+
+}  // namespace
+
+std::string names_of_losses(LossTargets targets) {
+  return names_where([&](const LossInfo& loss) { return loss.targets == targets; });
+}
+
+std::string names_of_distributions() {
+  return names_where([](const LossInfo& loss) { return loss.distribution != nullptr; });
 }
 
 }  // namespace rnnlab

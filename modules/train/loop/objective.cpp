@@ -100,19 +100,6 @@ Evaluation evaluate_on_gpu(LossKind loss, const at::Tensor& output, const at::Te
 
 namespace {
 
-LossKind resolve(LossKind loss, Task task) {
-  if (loss == LossKind::kAuto) return natural_loss(task);
-  const bool has_classes = info_of(natural_loss(task)).takes_classes();
-  if (has_classes && !info_of(loss).takes_classes())
-    throw_error(ExitCode::kUsage, "training.loss: the data's targets are classes, which need cross_entropy (or auto)");
-  if (!has_classes && info_of(loss).takes_classes())
-    throw_error(ExitCode::kUsage,
-                "training.loss: cross_entropy needs classes, but the data's targets are numbers; use auto, "
-                "binary_cross_entropy, {}",
-                names_of_losses(LossTargets::kNumbers));
-  return loss;
-}
-
 constexpr int64_t kMissingClass = -1;
 
 // The metric counts right answers, without weights. `count` classes are not missing; weights may be undefined.
@@ -125,9 +112,9 @@ Evaluation weighted_cross_entropy(const at::Tensor& logits, const at::Tensor& cl
   return {loss, loss.detach(), logits.argmax(-1).eq(classes).sum(at::kFloat), count};
 }
 
-Evaluation cross_entropy(const at::Tensor& logits, const at::Tensor& classes) {
+Evaluation cross_entropy(const Loss& wanted, const at::Tensor& logits, const at::Tensor& classes) {
   if (can_use_own_kernels(logits)) return evaluate_on_gpu(LossKind::kCrossEntropy, logits, classes);
-  const auto loss = info_of(LossKind::kCrossEntropy).compute(logits, classes, at::Reduction::Mean);
+  const auto loss = wanted.compute(logits, classes, at::Reduction::Mean);
   const at::NoGradGuard no_grad;
   return {loss, loss.detach(), logits.argmax(-1).eq(classes).sum(at::kFloat), classes.numel()};
 }
@@ -141,9 +128,9 @@ bool suit_own_kernels(const at::Tensor& output, const at::Tensor& targets) {
 // not missing.
 
 // A value that is filled in for a missing target gets a loss, which the mask then replaces by 0, and its gradient too.
-at::Tensor mean_of_known(const LossInfo& info, const at::Tensor& output, const at::Tensor& targets, int64_t count) {
+at::Tensor mean_of_known(const Loss& loss, const at::Tensor& output, const at::Tensor& targets, int64_t count) {
   const at::Tensor are_missing = targets.isnan();
-  const at::Tensor losses = info.compute(output, targets.masked_fill(are_missing, 0), at::Reduction::None);
+  const at::Tensor losses = loss.compute(output, targets.masked_fill(are_missing, 0), at::Reduction::None);
   return losses.masked_fill(are_missing, 0).sum().div(static_cast<double>(count));
 }
 
@@ -155,25 +142,26 @@ Evaluation with_right_answers(const at::Tensor& loss, const at::Tensor& logits, 
 }
 
 // Errors are weighted by the units of their targets, if these differ (weights are undefined otherwise).
-Evaluation with_errors(const at::Tensor& loss, const LossInfo& info, const at::Tensor& output,
-                       const at::Tensor& targets, const at::Tensor& weights, int64_t count) {
+Evaluation with_errors(const at::Tensor& loss, LossKind kind, const at::Tensor& point, const at::Tensor& targets,
+                       const at::Tensor& weights, int64_t count) {
   const at::NoGradGuard no_grad;
-  at::Tensor errors = output.sub(targets).masked_fill_(targets.isnan(), 0);
+  at::Tensor errors = point.sub(targets).masked_fill_(targets.isnan(), 0);
   if (weights.defined()) errors.mul_(weights);
-  const bool is_mean_square = info.kind == LossKind::kMse && !weights.defined();
+  const bool is_mean_square = kind == LossKind::kMse && !weights.defined();
   const at::Tensor mean_square = is_mean_square ? loss.detach() : errors.square().sum().div(static_cast<double>(count));
   return {loss, mean_square, errors.abs().sum(), count};
 }
 
-Evaluation elementwise_loss(const LossInfo& info, const at::Tensor& output, const at::Tensor& targets,
+Evaluation elementwise_loss(const Loss& loss, const at::Tensor& output, const at::Tensor& targets,
                             const at::Tensor& weights, std::optional<int64_t> num_known) {
+  const LossInfo& info = loss.info();
   if (info.own_kernel && !num_known && !weights.defined() && suit_own_kernels(output, targets))
     return evaluate_on_gpu(info.kind, output, targets);
-  const at::Tensor loss =
-      num_known ? mean_of_known(info, output, targets, *num_known) : info.compute(output, targets, at::Reduction::Mean);
+  const at::Tensor mean =
+      num_known ? mean_of_known(loss, output, targets, *num_known) : loss.compute(output, targets, at::Reduction::Mean);
   const int64_t count = num_known.value_or(targets.numel());
-  if (info.measures_errors()) return with_errors(loss, info, output, targets, weights, count);
-  return with_right_answers(loss, output, targets, count);
+  if (!info.measures_errors()) return with_right_answers(mean, output, targets, count);
+  return with_errors(mean, info.kind, loss.point(output.detach()), targets, weights, count);
 }
 
 ErrorUnits error_units(const std::vector<ColumnScale>& scales, c10::Device device) {
@@ -195,9 +183,9 @@ void add_row(const StepRow& row, Totals& totals) {
   totals.count += row.count;
 }
 
-Objective::Objective(LossKind loss, const FittedData& data, c10::Device device)
-    : loss_(resolve(loss, data.shape.task)),
-      task_(metric_task(loss_, data.shape.task)),
+Objective::Objective(const TrainingSettings& settings, const FittedData& data, c10::Device device)
+    : loss_(settings, data, device),
+      task_(metric_task(loss_.kind(), data.shape.task)),
       error_units_(error_units(data.target_scales, device)) {}
 
 Evaluation Objective::evaluate(const at::Tensor& output, const Batch& batch) const {
@@ -208,11 +196,12 @@ Evaluation Objective::evaluate(const at::Tensor& output, const Batch& batch) con
   const bool has_missing = batch.target_counts.defined();
   const int64_t count = has_missing ? batch.num_targets() : targets.numel();
   RNNLAB_INVARIANT(!has_missing || count > 0, "a batch has samples that have targets");
-  if (loss_ == LossKind::kCrossEntropy && (has_missing || class_weights_.defined()))
+  const bool are_classes = loss_.info().takes_classes();
+  if (are_classes && (has_missing || class_weights_.defined()))
     return weighted_cross_entropy(values, targets, class_weights_, count);
-  if (loss_ == LossKind::kCrossEntropy) return cross_entropy(values, targets);
-  RNNLAB_INVARIANT(values.sizes() == targets.sizes(), "the output and the targets must have one shape");
-  return elementwise_loss(info_of(loss_), values, targets, error_units_.weights,
+  if (are_classes) return cross_entropy(loss_, values, targets);
+  RNNLAB_INVARIANT(values.numel() == targets.numel() * loss_.numbers_per_target(), "an output must belong to a target");
+  return elementwise_loss(loss_, values, targets, error_units_.weights,
                           has_missing ? std::optional(count) : std::nullopt);
 }
 

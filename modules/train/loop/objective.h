@@ -10,6 +10,7 @@
 #include "data/dataset.h"
 #include "results/metrics.h"
 #include "train/loop/batch_loop.h"
+#include "train/loop/losses.h"
 #include "train/loop/precision.h"
 #include "train/loop/score_metrics.h"
 #include "train/loop/step_record.h"
@@ -40,8 +41,8 @@ struct ErrorUnits {
 
 class Objective {
  public:
-  // kAuto selects the loss of the task. Throws UserError kUsage if the loss does not fit the targets.
-  Objective(LossKind loss, const FittedData& data, c10::Device device);
+  // Throws UserError kUsage if the loss does not fit the targets.
+  Objective(const TrainingSettings& settings, const FittedData& data, c10::Device device);
 
   // Multiplies the loss of each target by the weight of its class from now on: weights (classes) float32 on the device.
   // The mean is still over the number of targets, as in Keras, and not over the sum of their weights, as in PyTorch, so
@@ -49,7 +50,7 @@ class Objective {
   void weight_classes(at::Tensor weights) { class_weights_ = std::move(weights); }
 
   // Shapes of output and targets: (B, classes) and (B), or (B, K) and (B, K); of each step (T, B, classes) and (T, B),
-  // or (T, B, K) and (T, B, K). Steps beyond a sequence's length do not count. Computes in float32 for every type of
+  // or (T, B, K) and (T, B, K), where a distribution (losses.h) has K * P outputs. Steps beyond a sequence's length do not count. Computes in float32 for every type of
   // the output. Binary cross-entropy takes logits and any real targets, as in sum(softplus(x) - t x); with targets
   // outside [0, 1] it has no lower bound. Missing targets (Batch::target_counts) do not count: their losses, gradients
   // and metrics are 0, and means are over the others. `metric_sum` is the number of correct answers (cross-entropies)
@@ -60,11 +61,11 @@ class Objective {
   // Returns the metrics of the task by their names in the list (results/metrics.h). Errors are over all targets of all
   // samples, in the targets' own units; if targets were scaled, this is undone.
   MetricValues metrics(const Totals& totals) const;
-  LossKind loss() const { return loss_; }
+  const Loss& loss() const { return loss_; }
   MetricTask task() const { return task_; }
 
  private:
-  LossKind loss_;
+  Loss loss_;
   MetricTask task_;
   ErrorUnits error_units_;
   at::Tensor class_weights_ = {};  // undefined: all classes have the weight 1

@@ -46,11 +46,12 @@ at::Tensor output_rows(const at::Tensor& output, const Batch& batch, bool is_per
   return is_per_step ? rows_within(on_host.transpose(0, 1), batch.lengths, TimeAxis::kSecond) : on_host;
 }
 
-ScoreMetrics::ScoreMetrics(std::vector<const MetricInfo*> metrics, MetricTask task, FittedData data,
-                           const Samples& part, std::vector<double> naive_errors)
+ScoreMetrics::ScoreMetrics(std::vector<const MetricInfo*> metrics, Loss loss, FittedData data, const Samples& part,
+                           std::vector<double> naive_errors)
     : metrics_(std::move(metrics)),
-      task_(task),
+      loss_(std::move(loss)),
       data_(std::move(data)),
+      task_(metric_task(loss_.kind(), data_.shape.task)),
       part_(part),
       naive_errors_(std::move(naive_errors)) {}
 
@@ -66,7 +67,7 @@ std::vector<int64_t> ScoreMetrics::rows_of_batches(int64_t batch_size) const {
 }
 
 at::Tensor ScoreMetrics::own_outputs() const {
-  return outputs_.empty() ? at::zeros({0, data_.shape.num_outputs}) : at::cat(outputs_);
+  return outputs_.empty() ? at::zeros({0, data_.shape.model_outputs()}) : at::cat(outputs_);
 }
 
 // Rank r has the batches r, r + size, r + 2 size and so on.
@@ -94,27 +95,46 @@ MetricResult ScoreMetrics::compute(const MetricInfo& metric, const PartScores& s
       fmt::format("it is defined for {}, but the model predicts {}", metric.tasks_in_words(), config::name_of(task_)));
 }
 
-MetricResults ScoreMetrics::results(int64_t batch_size, Ranks& ranks) const {
+namespace {
+
+MetricResults undefined_for_all(const std::vector<const MetricInfo*>& metrics, const std::string& reason) {
   MetricResults results;
-  if (empty()) return results;
-  const at::Tensor raw = outputs_of_all(batch_size, ranks);
-  const bool are_finite = at::isfinite(raw).all().item<bool>(), are_numbers = task_ == MetricTask::kNumbers;
-  const at::Tensor outputs =
-      (are_numbers ? in_units_of_targets(raw, data_, part_.target_bases) : raw.to(at::kDouble)).contiguous();
+  for (const MetricInfo* metric : metrics) results[std::string(metric->name)] = MetricResult::undefined(reason);
+  return results;
+}
+
+}  // namespace
+
+// outputs: (rows, model outputs) float32 of the whole part.
+MetricResults ScoreMetrics::results_of(const at::Tensor& outputs) const {
+  const bool are_numbers = task_ == MetricTask::kNumbers;
+  const at::Tensor point =
+      (are_numbers ? in_units_of_targets(loss_.point(outputs), data_, part_.target_bases) : outputs.to(at::kDouble))
+          .contiguous();
+  const at::Tensor quantiles = quantiles_in_units(outputs, loss_, data_, part_.target_bases);
   const at::Tensor rows = target_rows(part_).contiguous();
   const bool are_classes = !rows.is_floating_point();
   const at::Tensor targets = are_numbers ? in_units_of_targets(rows, data_, part_.target_bases).contiguous()
                                          : rows.to(at::kDouble).contiguous();
   const PartScores scores{.task = task_,
-                          .num_outputs = raw.size(1),
-                          .outputs = span_of<double>(outputs),
+                          .num_outputs = point.size(1),
+                          .outputs = span_of<double>(point),
                           .classes = are_classes ? span_of<int64_t>(rows) : std::span<const int64_t>(),
                           .targets = are_classes ? std::span<const double>() : span_of<double>(targets),
-                          .naive_errors = naive_errors_};
-  for (const MetricInfo* metric : metrics_)
-    results[std::string(metric->name)] =
-        are_finite ? compute(*metric, scores) : MetricResult::undefined("an output of the model is not finite");
+                          .naive_errors = naive_errors_,
+                          .levels = loss_.levels(),
+                          .quantiles = span_of<double>(quantiles)};
+  MetricResults results;
+  for (const MetricInfo* metric : metrics_) results[std::string(metric->name)] = compute(*metric, scores);
   return results;
+}
+
+MetricResults ScoreMetrics::results(int64_t batch_size, Ranks& ranks) const {
+  if (empty()) return {};
+  const at::Tensor outputs = outputs_of_all(batch_size, ranks);
+  if (!at::isfinite(outputs).all().item<bool>())
+    return undefined_for_all(metrics_, "an output of the model is not finite");
+  return results_of(outputs);
 }
 
 }  // namespace rnnlab

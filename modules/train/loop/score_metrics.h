@@ -12,6 +12,7 @@
 #include "data/batches.h"
 #include "data/dataset.h"
 #include "results/metrics.h"
+#include "train/loop/losses.h"
 #include "train/loop/training_settings.h"
 #include "train/ranks/ranks.h"
 
@@ -32,8 +33,9 @@ at::Tensor output_rows(const at::Tensor& output, const Batch& batch, bool is_per
 // The part must outlive this object.
 class ScoreMetrics {
  public:
-  // `part` is what the batches are of, in its order; `naive_errors` are those of the training part.
-  ScoreMetrics(std::vector<const MetricInfo*> metrics, MetricTask task, FittedData data, const Samples& part,
+  // `loss` is on the CPU. `part` is what the batches are of, in its order; `naive_errors` are those of the training
+  // part.
+  ScoreMetrics(std::vector<const MetricInfo*> metrics, Loss loss, FittedData data, const Samples& part,
                std::vector<double> naive_errors);
 
   bool empty() const { return metrics_.empty(); }
@@ -54,10 +56,12 @@ class ScoreMetrics {
   at::Tensor own_outputs() const;
   at::Tensor outputs_of_all(int64_t batch_size, Ranks& ranks) const;
   MetricResult compute(const MetricInfo& metric, const PartScores& scores) const;
+  MetricResults results_of(const at::Tensor& outputs) const;
 
   std::vector<const MetricInfo*> metrics_;
-  MetricTask task_;
+  Loss loss_;
   FittedData data_;
+  MetricTask task_;
   const Samples& part_;
   std::vector<double> naive_errors_;
   std::vector<at::Tensor> outputs_;  // of each batch

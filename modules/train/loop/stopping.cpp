@@ -2,7 +2,7 @@
 #include "train/loop/stopping.h"
 
 #include <ATen/ops/isfinite.h>
-#include <ATen/ops/zeros_like.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
@@ -168,10 +168,11 @@ void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss, cons
   throw_error(ExitCode::kDiverged, "{}: the loss is {}; {}", begin, format_shortest(loss), kAdvice);
 }
 
-double loss_of_zero_outputs(LossKind loss, const Dataset& dataset) {
-  if (info_of(loss).takes_classes()) return std::log(static_cast<double>(dataset.shape.num_outputs));
+double loss_of_zero_outputs(const Loss& loss, const Dataset& dataset) {
+  if (loss.info().takes_classes()) return std::log(static_cast<double>(dataset.shape.num_outputs));
   const at::Tensor targets = target_rows(dataset.train).to(at::kFloat);
-  const at::Tensor losses = info_of(loss).compute(at::zeros_like(targets), targets, at::Reduction::None);
+  const at::Tensor zeros = at::zeros({targets.size(0), targets.size(1) * loss.numbers_per_target()});
+  const at::Tensor losses = loss.compute(zeros, targets, at::Reduction::None);
   // A missing target is NaN, and so is its loss.
   return losses.nanmean(at::OptionalIntArrayRef(), /*keepdim=*/false, at::kDouble).item<double>();
 }

@@ -81,8 +81,8 @@ void require_finite(int64_t epoch, int64_t step, const std::vector<NamedTensor>&
                                                const std::vector<NamedTensor>& parameters, const Samples& valid);
 
 // Returns the loss of outputs that are all 0, which is about that of an untrained model. Takes one pass over the
-// targets.
-double loss_of_zero_outputs(LossKind loss, const Dataset& dataset);
+// targets. The loss must be on the CPU.
+double loss_of_zero_outputs(const Loss& loss, const Dataset& dataset);
 
 // Returns a warning if the last training loss of a run is more than ten times `of_zeros`, the loss of outputs that are
 // all zero. Else returns nothing.

@@ -59,7 +59,7 @@ Batches make_train_batches(const Samples& train, const TrainerOptions& options) 
 }
 
 Objective training_objective(const Dataset& dataset, const TrainerOptions& options) {
-  Objective objective(options.settings.loss, dataset, options.device);
+  Objective objective(options.settings, dataset, options.device);
   if (options.settings.class_weights == ClassWeights::kNone) return objective;
   if (dataset.shape.task != Task::kClassification)
     throw_error(ExitCode::kUsage,
@@ -132,7 +132,7 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
     : model_(moved_to(options.device, model)),
       dataset_(dataset),
       options_(options),
-      objective_(options.settings.loss, dataset, options.device),
+      objective_(options.settings, dataset, options.device),
       train_batches_(make_train_batches(dataset.train, options)),
       valid_batches_(make_valid_batches(dataset.valid, options)),
       plan_(make_plan(options.settings, train_batches_, valid_batches_)),
@@ -144,7 +144,8 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
       train_loop_(
           train_batches_, options.settings.accumulate,
           [this](auto batches, int64_t slot) { return step_.run(batches, slot); }, replay(options), agreement(options)),
-      score_metrics_(asked_metrics(options.settings), objective_.task(), dataset, dataset.valid, dataset.naive_errors),
+      score_metrics_(asked_metrics(options.settings), Loss(options.settings, dataset, at::kCPU), dataset,
+                     dataset.valid, dataset.naive_errors),
       epoch_(options.device) {
   if (options.settings.carry_state && has_ranks())
     throw_error(ExitCode::kUsage,

@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "base/numbers.h"
+#include "train/loop/losses.h"
 
 namespace rnnlab {
 namespace {
@@ -71,8 +75,13 @@ void list_batches(config::Schema<Settings>& s) {
 void list_optimizer(config::Schema<Settings>& s) {
   s.field("loss", &Settings::loss,
           "what is minimised; auto: the loss of the data's task; huber: half the squared error up to an error of 1, in "
-          "units of "
-          "the scaled targets, and the absolute error from there on");
+          "units of the scaled targets, and the absolute error from there on; quantile, gaussian, student, poisson: "
+          "forecasts with intervals (docs/forecasts.md)");
+  s.field("quantiles", &Settings::quantiles,
+          "quantile, gaussian, student, poisson: the levels of the quantiles that are forecast, ascending and with 0.5, "
+          "the median; the lowest and the highest are the ends of the interval; empty: 0.1, 0.5 and 0.9")
+      .above(0.0)
+      .below(1.0);
   s.field("class_weights", &Settings::class_weights,
           "classification: balanced weights the loss of training, so that rare classes have as much influence as "
           "frequent ones; losses of validation have no weights");
@@ -190,6 +199,21 @@ void check_batches(const Settings& t, Checker& checker) {
                      "only classes have weights: use loss: cross_entropy, or remove class_weights");
 }
 
+void check_quantiles(const Settings& t, Checker& checker) {
+  if (t.quantiles.empty()) return;
+  if (levels_of(t).empty())
+    return checker.complain({"quantiles", "loss"}, fmt::format("only losses with a distribution have quantiles: use "
+                                                              "loss: {}, or remove quantiles",
+                                                              names_of_distributions()));
+  if (std::ranges::adjacent_find(t.quantiles, std::ranges::greater_equal()) != t.quantiles.end())
+    return checker.complain({"quantiles"}, "levels must ascend, such as [0.1, 0.5, 0.9]");
+  if (t.quantiles.size() < 3 || t.quantiles.front() >= 0.5 || t.quantiles.back() <= 0.5 ||
+      std::ranges::count(t.quantiles, 0.5) == 0)
+    checker.complain({"quantiles"},
+                     "the levels need 0.5, one below it and one above it, such as [0.1, 0.5, 0.9]: the median is the "
+                     "forecast, and the lowest and highest are its interval");
+}
+
 void check_bounds(const Settings& t, Checker& checker) {
   if (t.epochs > 0 || t.max_steps) return;
   if (!t.max_seconds)
@@ -271,6 +295,7 @@ config::Schema<Settings> make_schema() {
   s.check(check_bounds);
   s.check(check_batches);
   s.check(check_shards);
+  s.check(check_quantiles);
   s.check(check_optimizer);
   s.check(check_schedule);
   s.check(check_plateaus);

@@ -19,9 +19,21 @@ enum class OptimizerKind { kSgd, kAdam, kAdamW, kRmsProp };
 RNNLAB_ENUM_NAMES(OptimizerKind, {kSgd, "sgd"}, {kAdam, "adam"}, {kAdamW, "adamw"}, {kRmsProp, "rmsprop"});
 enum class ClassWeights { kNone, kBalanced };
 RNNLAB_ENUM_NAMES(ClassWeights, {kNone, "none"}, {kBalanced, "balanced"});
-enum class LossKind { kAuto, kCrossEntropy, kBinaryCrossEntropy, kMse, kMae, kHuber };
+enum class LossKind {
+  kAuto,
+  kCrossEntropy,
+  kBinaryCrossEntropy,
+  kMse,
+  kMae,
+  kHuber,
+  kQuantile,
+  kGaussian,
+  kStudent,
+  kPoisson
+};
 RNNLAB_ENUM_NAMES(LossKind, {kAuto, "auto"}, {kCrossEntropy, "cross_entropy"},
-                  {kBinaryCrossEntropy, "binary_cross_entropy"}, {kMse, "mse"}, {kMae, "mae"}, {kHuber, "huber"});
+                  {kBinaryCrossEntropy, "binary_cross_entropy"}, {kMse, "mse"}, {kMae, "mae"}, {kHuber, "huber"},
+                  {kQuantile, "quantile"}, {kGaussian, "gaussian"}, {kStudent, "student"}, {kPoisson, "poisson"});
 
 // The values of validation at which a run ends: all that are set must be reached in one epoch.
 struct StopAt {
@@ -45,6 +57,7 @@ struct TrainingSettings {
   std::optional<int64_t> shards;
 
   LossKind loss = LossKind::kAuto;
+  std::vector<double> quantiles;  // of a loss with a distribution; empty: 0.1, 0.5 and 0.9
   ClassWeights class_weights = ClassWeights::kNone;
   OptimizerKind optimizer = OptimizerKind::kAdam;
   double learning_rate = 1e-3;

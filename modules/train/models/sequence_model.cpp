@@ -45,7 +45,7 @@ SequenceModel::SequenceModel(const ModelSettings& settings, LayerChoice layer, c
     dense_.emplace_back(register_module("dense" + std::to_string(dense_.size()), torch::nn::Linear(width, size)));
     width = size;
   }
-  output_ = register_module("output", torch::nn::Linear(width, shape.num_outputs));
+  output_ = register_module("output", torch::nn::Linear(width, shape.model_outputs()));
 }
 
 at::Tensor SequenceModel::forward(const Batch& batch) {
@@ -127,7 +127,7 @@ void draw_sequence_model(ModelGraph& graph, const ModelSettings& settings, const
   if (!shape.target_per_step) graph.add("pooling", operation_of(settings.pooling), {kAnyBatchSize, graph.width()});
   graph.add_dropout("output_dropout", settings.output_dropout);
   graph.add_dense_layers(settings);
-  graph.add_linear("output", shape.num_outputs);
+  graph.add_linear("output", shape.model_outputs());
 }
 
 std::shared_ptr<Model> make_sequence_model(const ModelSettings& settings, LayerChoice layer, const DataShape& shape,

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "train/loop/objective.h"
+#include "train/loop/toy.h"
 
 namespace rnnlab {
 namespace {
@@ -28,7 +29,8 @@ TEST(Losses, OfEachTaskIsTheOneThatAutoTakes) {
   EXPECT_EQ(natural_loss(Task::kLanguageModel), LossKind::kCrossEntropy);
   EXPECT_EQ(natural_loss(Task::kBinary), LossKind::kBinaryCrossEntropy);
   EXPECT_EQ(natural_loss(Task::kRegression), LossKind::kMse);
-  EXPECT_EQ(names_of_losses(LossTargets::kNumbers), "mse, mae or huber");
+  EXPECT_EQ(names_of_losses(LossTargets::kNumbers), "mse, mae, huber, quantile, gaussian, student or poisson");
+  EXPECT_EQ(names_of_distributions(), "quantile, gaussian, student or poisson");
 }
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
@@ -45,7 +47,7 @@ Evaluation evaluated(LossKind loss, const at::Tensor& output, const std::vector<
   int64_t known = 0;
   for (const double target : targets) known += std::isnan(target) ? 0 : 1;
   if (known < 4) batch.target_counts = at::tensor({known / 2, known - known / 2}, at::kLong);
-  return Objective(loss, data, at::kCPU).evaluate(output, batch);
+  return Objective(with_loss(loss), data, at::kCPU).evaluate(output, batch);
 }
 
 at::Tensor outputs() { return at::tensor({0.5, -2.0, 1.0, 4.0}, at::kFloat).view({2, 2}).requires_grad_(); }

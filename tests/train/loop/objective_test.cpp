@@ -21,6 +21,7 @@
 #include "golden.h"
 #include "layers/on_cuda.h"
 #include "train/loop/step_record.h"
+#include "train/loop/toy.h"
 #include "train/models/small_models.h"
 
 namespace rnnlab {
@@ -30,7 +31,7 @@ Objective objective_for(Task task, LossKind loss = LossKind::kAuto, std::vector<
   Dataset dataset;
   dataset.shape.task = task;
   dataset.target_scales = std::move(scales);
-  return {loss, dataset, at::Device(at::kCPU)};
+  return {with_loss(loss), dataset, at::Device(at::kCPU)};
 }
 
 Batch with_targets(const at::Tensor& targets, const at::Tensor& lengths = {}) {

@@ -70,7 +70,7 @@ struct Forecast {
   }
 
   ScoreMetrics metrics(std::vector<double> naive_errors = {}) const {
-    return {{&metric}, MetricTask::kNumbers, data, part, std::move(naive_errors)};
+    return {{&metric}, Loss(with_loss(LossKind::kMse), data, at::kCPU), data, part, std::move(naive_errors)};
   }
 };
 
@@ -103,8 +103,9 @@ TEST(ScoreMetrics, HaveNoValueOfOutputsThatAreNotFinite) {
 }
 
 TEST(ScoreMetrics, HaveNoValueOfAnotherTask) {
-  const Forecast forecast;
-  ScoreMetrics metrics({&forecast.metric}, MetricTask::kClasses, forecast.data, forecast.part, {});
+  Forecast forecast;
+  forecast.metric.tasks = {MetricTask::kClasses};
+  ScoreMetrics metrics = forecast.metrics();
   metrics.add(at::zeros({5, 2}), {});
   expect_golden(metrics.results(5).at("rows").reason);
 }
@@ -159,7 +160,7 @@ TEST(ScoreMetrics, HaveTheStepsOfEachSampleOneBelowTheOther) {
   part.targets = at::tensor({1, 2, -1, 4, 5, 6}, at::kLong).view({2, 3});
   part.lengths = at::tensor({3, 2}, at::kLong);
   const Batch batch{.inputs = {}, .targets = {}, .lengths = part.lengths, .size = 2};
-  ScoreMetrics metrics({&metric}, MetricTask::kClasses, data, part, {});
+  ScoreMetrics metrics({&metric}, Loss(with_loss(LossKind::kAuto), data, at::kCPU), data, part, {});
   metrics.add(at::tensor({1.F, 4.F, 2.F, 5.F, 3.F, 6.F}).view({3, 2, 1}), batch);
   EXPECT_EQ(metrics.results(2).at("rows").value, 5);
   EXPECT_THAT(last_outputs, ElementsAre(1, 2, 3, 4, 5));

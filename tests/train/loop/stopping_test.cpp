@@ -266,14 +266,19 @@ TEST(Divergence, BlamesTheValidationData) {
 
 TEST(Divergence, KnowsTheLossOfOutputsThatAreZero) {
   Dataset dataset = toy_dataset();
-  EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kCrossEntropy, dataset),
-                   std::log(static_cast<double>(dataset.shape.num_outputs)));
-  EXPECT_FLOAT_EQ(static_cast<float>(loss_of_zero_outputs(LossKind::kBinaryCrossEntropy, dataset)), std::log(2.0F));
+  const auto of_zeros = [&dataset](LossKind loss) {
+    return loss_of_zero_outputs(Loss(with_loss(loss), dataset, at::kCPU), dataset);
+  };
+  EXPECT_DOUBLE_EQ(of_zeros(LossKind::kCrossEntropy), std::log(static_cast<double>(dataset.shape.num_outputs)));
+  dataset.shape.task = Task::kRegression;
   dataset.train.targets = at::tensor({3.f, -1.f, 0.f, 2.f}).view({2, 2});
-  EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kMse, dataset), (9 + 1 + 4) / 4.0);
-  EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kMae, dataset), (3 + 1 + 2) / 4.0);
+  EXPECT_DOUBLE_EQ(of_zeros(LossKind::kMse), (9 + 1 + 4) / 4.0);
+  EXPECT_DOUBLE_EQ(of_zeros(LossKind::kMae), (3 + 1 + 2) / 4.0);
+  EXPECT_NEAR(of_zeros(LossKind::kQuantile), (3 + 1 + 2) / 4.0, 1e-6) << "all quantiles are 0";
   dataset.train.targets = at::tensor({3.f, NAN, NAN, 2.f}).view({2, 2});
-  EXPECT_DOUBLE_EQ(loss_of_zero_outputs(LossKind::kMse, dataset), (9 + 4) / 2.0) << "missing targets do not count";
+  EXPECT_DOUBLE_EQ(of_zeros(LossKind::kMse), (9 + 4) / 2.0) << "missing targets do not count";
+  dataset.train.targets = at::tensor({0.f, 1.f, 1.f, 0.f}).view({2, 2});
+  EXPECT_FLOAT_EQ(static_cast<float>(of_zeros(LossKind::kBinaryCrossEntropy)), std::log(2.0F));
 }
 
 TEST(Divergence, WarnsOfALossThatIsFiniteButAbsurd) {

@@ -58,6 +58,12 @@ TrainerOptions toy_options() {
   return options;
 }
 
+TrainingSettings with_loss(LossKind loss) {
+  TrainingSettings settings;
+  settings.loss = loss;
+  return settings;
+}
+
 void Recorder::on_run_begin(const RunPlan&) { calls.emplace_back("run"); }
 void Recorder::on_epoch_begin(const TrainingState& state) { calls.push_back("epoch " + std::to_string(state.epoch)); }
 void Recorder::on_step(const StepProgress& progress) {

@@ -23,6 +23,9 @@ std::shared_ptr<Model> toy_model(const Dataset& dataset, LayerKind layer = Layer
 
 TrainerOptions toy_options();
 
+// Returns the defaults with this loss.
+TrainingSettings with_loss(LossKind loss);
+
 // Records its calls, and calls functions that a test sets.
 struct Recorder : Observer {
   void on_run_begin(const RunPlan& plan) override;

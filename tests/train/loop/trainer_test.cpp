@@ -581,7 +581,7 @@ TEST(Evaluate, LeavesTheModelInItsModeAndDropsNothing) {
   BatchOptions options;
   options.batch_size = 10;
   Batches batches(dataset.valid, options, at::Device(at::kCPU));
-  const Objective objective(LossKind::kAuto, dataset, at::Device(at::kCPU));
+  const Objective objective(TrainingSettings(), dataset, at::Device(at::kCPU));
   BatchLoop loop(batches, 1, evaluation_work(*model, objective, Precision::kFp32), Replay::kNever);
   model->train();
   const auto first = evaluate(*model, batches, loop, at::Device(at::kCPU));

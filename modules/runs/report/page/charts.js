@@ -143,6 +143,14 @@ const charts = (() => {
     },
   });
 
+  // A curve whose intervals are a band around it, as a band and as a curve that says them.
+  const bandOf = (curve) => ({
+    group: curve.name, style: curve.style, points: curve.intervals.map(([x, low, high]) => [x, null, low, high]),
+  });
+  const withRanges = (curve) => (curve.isBand
+    ? { ...curve, points: curve.points.map(([x, y, note], i) => [x, y, note, curve.intervals[i].slice(1)]) }
+    : curve);
+
   const curvesTooltip = (chart, curves, colors) => {
     const digits = 6;
     const ofLines = (items) => items.filter((item) => item.seriesType === "line");
@@ -201,7 +209,7 @@ const charts = (() => {
     const isShown = ({ group }) => !state.hidden.has(group);
     const bands = state.eachRun ? [] : (chart.bands ?? []).filter(isShown);
     const pooled = new Set(bands.map((band) => band.group));
-    const curves = [...bands.map(medianOf), ...chart.curves.filter((curve) => isShown(curve) && !pooled.has(curve.group))];
+    const curves = [...bands.map(medianOf), ...chart.curves.filter((curve) => isShown(curve) && !pooled.has(curve.group)).map(withRanges)];
     const longest = Math.max(0, ...curves.map((curve) => curve.points.length));
     const hasSlider = canZoom(chart) && !state.isPrinted;
     return {
@@ -216,10 +224,10 @@ const charts = (() => {
       dataZoom: zoomOf(chart, state, colors),
       tooltip: curvesTooltip(chart, curves, colors),
       series: [
-        ...bands.map((band) => bandSeries(band, lookOf(band.style, colors))),
+        ...[...bands, ...curves.filter((curve) => curve.isBand).map(bandOf)].map((band) => bandSeries(band, lookOf(band.style, colors))),
         ...curves.map((curve) =>
           lineSeries(curve, lookOf(curve.style, colors), colors.ground, longest <= 60 && curves.length <= 24 && width > 200)),
-        ...curves.filter((curve) => curve.intervals).map((curve) => whiskerSeries(curve, lookOf(curve.style, colors))),
+        ...curves.filter((curve) => curve.intervals && !curve.isBand).map((curve) => whiskerSeries(curve, lookOf(curve.style, colors))),
       ],
     };
   };

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/loop/distributions.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/igammac.h>
+#include <ATen/ops/lgamma.h>
+#include <ATen/ops/log1p.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/softplus.h>
+#include <ATen/ops/special_ndtri.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "base/error.h"
+#include "base/statistics.h"
+
+namespace rnnlab {
+namespace {
+
+constexpr double kLeastScale = 1e-4;  // of a scaled target: a deviation of 0 has no likelihood
+const double kHalfLogOfTwoPi = std::log(2 * std::numbers::pi) / 2;
+
+at::Tensor number(const at::Tensor& numbers, int64_t i) { return numbers.select(-1, i); }
+
+// The second number of a target is its deviation or scale.
+at::Tensor scale_of(const at::Tensor& numbers) { return at::softplus(number(numbers, 1)).add(kLeastScale); }
+
+at::Tensor first_number(const at::Tensor& numbers, const ForecastTerms& /*terms*/) { return number(numbers, 0); }
+
+template <int64_t kCount>
+int64_t fixed(int64_t /*num_levels*/) {
+  return kCount;
+}
+
+// ---- quantiles ----
+
+int64_t one_a_level(int64_t num_levels) { return num_levels; }
+
+at::Tensor pinball_losses(const at::Tensor& numbers, const at::Tensor& targets, const ForecastTerms& terms) {
+  const at::Tensor levels = terms.level_tensor.to(numbers.scalar_type()), errors = targets.unsqueeze(-1) - numbers;
+  return at::maximum(levels * errors, (levels - 1) * errors).mean(-1).mul(2);
+}
+
+at::Tensor in_order(const at::Tensor& numbers, const ForecastTerms& /*terms*/) { return std::get<0>(numbers.sort(-1)); }
+
+at::Tensor median(const at::Tensor& numbers, const ForecastTerms& terms) {
+  return number(in_order(numbers, terms), terms.place_of_median());
+}
+
+// ---- a mean and a deviation ----
+
+at::Tensor gaussian_losses(const at::Tensor& numbers, const at::Tensor& targets, const ForecastTerms& /*terms*/) {
+  const at::Tensor scale = scale_of(numbers), errors = (targets - number(numbers, 0)) / scale;
+  return scale.log() + errors.square() / 2 + kHalfLogOfTwoPi;
+}
+
+at::Tensor gaussian_quantiles(const at::Tensor& numbers, const ForecastTerms& terms) {
+  const at::Tensor deviates = at::special_ndtri(terms.level_tensor).to(numbers.scalar_type());
+  return number(numbers, 0).unsqueeze(-1) + scale_of(numbers).unsqueeze(-1) * deviates;
+}
+
+// ---- Student's t ----
+
+constexpr double kLeastDegrees = 2;
+
+at::Tensor degrees_of_freedom(const at::Tensor& numbers) { return at::softplus(number(numbers, 2)).add(kLeastDegrees); }
+
+at::Tensor student_losses(const at::Tensor& numbers, const at::Tensor& targets, const ForecastTerms& /*terms*/) {
+  const at::Tensor scale = scale_of(numbers), degrees = degrees_of_freedom(numbers);
+  const at::Tensor squares = ((targets - number(numbers, 0)) / scale).square();
+  const at::Tensor log_norm =
+      at::lgamma(degrees / 2) - at::lgamma((degrees + 1) / 2) + (degrees * std::numbers::pi).log() / 2;
+  return log_norm + scale.log() + (degrees + 1) / 2 * at::log1p(squares / degrees);
+}
+
+// Returns the quantile of a level at n places of 1 / (degrees of freedom), from 0, which is the normal distribution.
+at::Tensor table_of_quantiles(double level, int64_t n) {
+  at::Tensor table = at::empty({n}, at::kDouble);
+  auto* const values = table.mutable_data_ptr<double>();
+  values[0] = at::special_ndtri(at::tensor({level}, at::kDouble)).item<double>();
+  for (int64_t i = 1; i < n; ++i)
+    values[i] = student_t_quantile(level, kLeastDegrees * static_cast<double>(n - 1) / static_cast<double>(i));
+  return table;
+}
+
+// Returns the quantile of one level for each number of degrees of freedom, interpolated in a table.
+at::Tensor student_deviates(const at::Tensor& degrees, double level) {
+  constexpr int64_t kPlaces = 1025;  // an error below 1e-5 of the quantile
+  const at::Tensor table = table_of_quantiles(level, kPlaces).to(degrees.device());
+  const at::Tensor places = (kLeastDegrees * (kPlaces - 1)) / degrees.to(at::kDouble);
+  const at::Tensor before = places.floor().clamp(0, kPlaces - 2).to(at::kLong), part = places - before;
+  const at::Tensor low = table.take(before), high = table.take(before + 1);
+  return (low + (high - low) * part).to(degrees.scalar_type());
+}
+
+at::Tensor student_quantiles(const at::Tensor& numbers, const ForecastTerms& terms) {
+  const at::Tensor degrees = degrees_of_freedom(numbers);
+  std::vector<at::Tensor> deviates;
+  for (const double level : terms.levels) deviates.push_back(student_deviates(degrees, level));
+  return number(numbers, 0).unsqueeze(-1) + scale_of(numbers).unsqueeze(-1) * at::stack(deviates, -1);
+}
+
+// ---- counts ----
+
+at::Tensor in_units(const at::Tensor& scaled, const ForecastTerms& terms) {
+  if (!terms.scales.defined()) return scaled;
+  return scaled * terms.scales.to(scaled.scalar_type()) + terms.offsets.to(scaled.scalar_type());
+}
+
+at::Tensor scaled(const at::Tensor& values, const ForecastTerms& terms) {
+  if (!terms.scales.defined()) return values;
+  return (values - terms.offsets.to(values.scalar_type())) / terms.scales.to(values.scalar_type());
+}
+
+// With the rate of the training part at 0, a model begins near it, however large the counts are.
+at::Tensor log_rate(const at::Tensor& numbers, const ForecastTerms& terms) {
+  const at::Tensor own = number(numbers, 0);
+  if (!terms.scales.defined()) return own;
+  return own + at::maximum(terms.offsets, terms.scales).log().to(own.scalar_type());
+}
+
+at::Tensor poisson_losses(const at::Tensor& numbers, const at::Tensor& targets, const ForecastTerms& terms) {
+  const at::Tensor rate = log_rate(numbers, terms), counts = in_units(targets, terms);
+  return rate.exp() - counts * rate + at::lgamma(counts.add(1));
+}
+
+at::Tensor poisson_mean(const at::Tensor& numbers, const ForecastTerms& terms) {
+  return scaled(log_rate(numbers, terms).exp(), terms);
+}
+
+// Returns P(X <= counts).
+at::Tensor poisson_distribution(const at::Tensor& counts, const at::Tensor& rates) {
+  return at::igammac(counts.clamp_min(0).add(1), rates).masked_fill(counts.lt(0), 0);
+}
+
+// Returns the smallest counts whose distribution reaches the level: an expansion around the normal distribution
+// (Cornish and Fisher 1938), corrected one by one.
+at::Tensor poisson_quantile(const at::Tensor& rates, double level) {
+  constexpr int kMostSteps = 100;
+  const double z = at::special_ndtri(at::tensor({level}, at::kDouble)).item<double>();
+  at::Tensor counts = (rates + rates.sqrt() * z + (z * z - 1) / 6).floor().clamp_min(0);
+  for (int step = 0; step < kMostSteps; ++step) {
+    const at::Tensor is_low = poisson_distribution(counts, rates).lt(level);
+    const at::Tensor is_high = poisson_distribution(counts - 1, rates).ge(level);
+    if (!is_low.logical_or(is_high).any().item<bool>()) return counts;
+    counts = counts + is_low.to(at::kDouble) - is_high.to(at::kDouble);
+  }
+  return counts;
+}
+
+at::Tensor poisson_quantiles(const at::Tensor& numbers, const ForecastTerms& terms) {
+  const at::Tensor rates = log_rate(numbers, terms).to(at::kDouble).exp();
+  std::vector<at::Tensor> quantiles;
+  for (const double level : terms.levels) quantiles.push_back(scaled(poisson_quantile(rates, level), terms));
+  return at::stack(quantiles, -1).to(numbers.scalar_type());
+}
+
+}  // namespace
+
+const Distribution kQuantiles = {.num_parameters = one_a_level,
+                                 .losses = pinball_losses,
+                                 .point = median,
+                                 .quantiles = in_order};
+
+const Distribution kGaussian = {.num_parameters = fixed<2>,
+                                .losses = gaussian_losses,
+                                .point = first_number,
+                                .quantiles = gaussian_quantiles};
+
+const Distribution kStudent = {.num_parameters = fixed<3>,
+                               .losses = student_losses,
+                               .point = first_number,
+                               .quantiles = student_quantiles};
+
+const Distribution kPoisson = {.num_parameters = fixed<1>,
+                               .losses = poisson_losses,
+                               .point = poisson_mean,
+                               .quantiles = poisson_quantiles,
+                               .is_of_counts = true};
+
+int64_t ForecastTerms::place_of_median() const {
+  const auto median = std::ranges::find(levels, 0.5);
+  RNNLAB_INVARIANT(median != levels.end(), "the quantiles of a forecast must have the median");
+  return median - levels.begin();
+}
+
+ForecastTerms forecast_terms(const std::vector<double>& levels, const std::vector<ColumnScale>& target_scales,
+                             c10::Device device) {
+  if (levels.empty()) return {};
+  ForecastTerms terms{.levels = levels, .level_tensor = at::tensor(levels, at::kDouble).to(device)};
+  if (target_scales.empty()) return terms;
+  std::vector<double> offsets, scales;
+  for (const ColumnScale& target : target_scales) {
+    offsets.push_back(target.offset);
+    scales.push_back(target.scale);
+  }
+  terms.offsets = at::tensor(offsets, at::kDouble).to(device);
+  terms.scales = at::tensor(scales, at::kDouble).to(device);
+  return terms;
+}
+
+}  // namespace rnnlab
