@@ -162,22 +162,22 @@ at::Tensor poisson_quantiles(const at::Tensor& numbers, const ForecastTerms& ter
 
 }  // namespace
 
-const Distribution kQuantiles = {.num_parameters = one_a_level,
+const Distribution kQuantileForecast = {.num_parameters = one_a_level,
                                  .losses = pinball_losses,
                                  .point = median,
                                  .quantiles = in_order};
 
-const Distribution kGaussian = {.num_parameters = fixed<2>,
+const Distribution kGaussianForecast = {.num_parameters = fixed<2>,
                                 .losses = gaussian_losses,
                                 .point = first_number,
                                 .quantiles = gaussian_quantiles};
 
-const Distribution kStudent = {.num_parameters = fixed<3>,
+const Distribution kStudentForecast = {.num_parameters = fixed<3>,
                                .losses = student_losses,
                                .point = first_number,
                                .quantiles = student_quantiles};
 
-const Distribution kPoisson = {.num_parameters = fixed<1>,
+const Distribution kPoissonForecast = {.num_parameters = fixed<1>,
                                .losses = poisson_losses,
                                .point = poisson_mean,
                                .quantiles = poisson_quantiles,

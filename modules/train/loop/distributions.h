@@ -19,8 +19,8 @@ namespace rnnlab {
 struct ForecastTerms {
   std::vector<double> levels;  // (L), ascending, within 0 to 1: of the quantiles; 0.5 is one of them
   at::Tensor level_tensor;     // the same, float64
-  at::Tensor offsets;          // (K) float64: targets are (value - offset) / scale; undefined if they are not scaled
-  at::Tensor scales;           // (K) float64
+  at::Tensor offsets = {};      // (K) float64: targets are (value - offset) / scale; undefined if they are not scaled
+  at::Tensor scales = {};       // (K) float64
 
   int64_t place_of_median() const;
 };
@@ -51,16 +51,16 @@ struct Distribution {
 // level 0.5 alone is the absolute error. Source: Koenker and Bassett, Regression Quantiles (1978). Quantiles that cross
 // are brought into order: Chernozhukov, Fernandez-Val and Galichon, Quantile and Probability Curves without Crossing
 // (2010). The point is the median.
-extern const Distribution kQuantiles;
+extern const Distribution kQuantileForecast;
 
 // A mean and a deviation: m, softplus(s) + 1e-4. The loss is the negative log likelihood, and the point the mean.
-extern const Distribution kGaussian;
+extern const Distribution kGaussianForecast;
 
 // Student's t with a location, a scale as above and 2 + softplus(d) degrees of freedom, so that the variance is finite.
-extern const Distribution kStudent;
+extern const Distribution kStudentForecast;
 
 // The rate exp(r) times the usual value of the target (the larger of offset and scale). Targets count in their own
 // units, whatever their scaling. The point is the rate, and quantiles are whole numbers.
-extern const Distribution kPoisson;
+extern const Distribution kPoissonForecast;
 
 }  // namespace rnnlab

@@ -50,10 +50,10 @@ constexpr std::array kLosses = {
     LossInfo{LossKind::kMse, LossTargets::kNumbers, squared_error, kernels::ElementLossKind::kSquaredError},
     LossInfo{LossKind::kMae, LossTargets::kNumbers, absolute_error},
     LossInfo{LossKind::kHuber, LossTargets::kNumbers, huber},
-    LossInfo{.kind = LossKind::kQuantile, .targets = LossTargets::kNumbers, .distribution = &kQuantiles},
-    LossInfo{.kind = LossKind::kGaussian, .targets = LossTargets::kNumbers, .distribution = &kGaussian},
-    LossInfo{.kind = LossKind::kStudent, .targets = LossTargets::kNumbers, .distribution = &kStudent},
-    LossInfo{.kind = LossKind::kPoisson, .targets = LossTargets::kNumbers, .distribution = &kPoisson},
+    LossInfo{.kind = LossKind::kQuantile, .targets = LossTargets::kNumbers, .distribution = &kQuantileForecast},
+    LossInfo{.kind = LossKind::kGaussian, .targets = LossTargets::kNumbers, .distribution = &kGaussianForecast},
+    LossInfo{.kind = LossKind::kStudent, .targets = LossTargets::kNumbers, .distribution = &kStudentForecast},
+    LossInfo{.kind = LossKind::kPoisson, .targets = LossTargets::kNumbers, .distribution = &kPoissonForecast},
 };
 
 LossTargets targets_of(Task task) {
@@ -97,7 +97,7 @@ at::Tensor reduced(const at::Tensor& losses, Reduction reduction) {
 
 Loss::Loss(const TrainingSettings& settings, const FittedData& data, c10::Device device)
     : info_(&info_of(resolved(settings.loss, data.shape.task))),
-      numbers_per_target_(numbers_per_target(settings)),
+      numbers_per_target_(rnnlab::numbers_per_target(settings)),
       terms_(forecast_terms(levels_of(settings), data.target_scales, device)) {}
 
 at::Tensor Loss::numbers_of(const at::Tensor& output) const {

@@ -46,10 +46,10 @@ StepRow to_host(const Evaluation& evaluation) {
 }
 
 TEST(Objective, AutoTakesWhatTheTaskAsksFor) {
-  EXPECT_EQ(objective_for(Task::kClassification).loss(), LossKind::kCrossEntropy);
-  EXPECT_EQ(objective_for(Task::kLanguageModel).loss(), LossKind::kCrossEntropy);
-  EXPECT_EQ(objective_for(Task::kBinary).loss(), LossKind::kBinaryCrossEntropy);
-  EXPECT_EQ(objective_for(Task::kRegression).loss(), LossKind::kMse);
+  EXPECT_EQ(objective_for(Task::kClassification).loss().kind(), LossKind::kCrossEntropy);
+  EXPECT_EQ(objective_for(Task::kLanguageModel).loss().kind(), LossKind::kCrossEntropy);
+  EXPECT_EQ(objective_for(Task::kBinary).loss().kind(), LossKind::kBinaryCrossEntropy);
+  EXPECT_EQ(objective_for(Task::kRegression).loss().kind(), LossKind::kMse);
 }
 
 std::string error_of(Task task, LossKind loss) {

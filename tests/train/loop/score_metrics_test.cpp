@@ -204,6 +204,8 @@ TEST(Trainer, StopsAndChoosesTheBestEpochByEveryMetricOfScores) {
     dataset.naive_errors = {0.5};
     TrainerOptions options = toy_options();
     options.settings.epochs = 6;
+    if (metric->needs == MetricNeeds::kDistribution) options.settings.loss = LossKind::kGaussian;
+    dataset.shape.numbers_per_target = numbers_per_target(options.settings);
     options.settings.early_stopping = "valid_" + std::string(metric->name);
     const ToyRun run = run_toy(dataset, options);
     EXPECT_EQ(run.state.best_epoch, best_epoch(run.seen.rows, *options.settings.early_stopping)->epoch);
