@@ -13,6 +13,8 @@ OPSET, IR_VERSION = 17, 8
 GATE_ORDER = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn_tanh": (0,), "rnn_relu": (0,)}
 OPERATION = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"}
 NAMES = {"tanh": "Tanh", "relu": "Relu"}
+# Losses whose outputs describe a distribution of each target, so that they are no values of the targets.
+DISTRIBUTIONS = ("quantile", "gaussian", "student", "poisson")
 LEAST_RANGE = 1e-12  # of the values of a constant, as a part of their magnitude (modules/data/scaling.cpp)
 
 
@@ -240,9 +242,10 @@ class Graph:
         else:
             is_mean = self.trained.model("pooling") == "mean"
             values = self.outputs_of(self.mean_over_steps(outputs) if is_mean else last)
-        shape = ["batch", *(["steps"] if self.trained.has_step_targets else []), self.trained.shape["num_outputs"]]
+        shape = ["batch", *(["steps"] if self.trained.has_step_targets else []), len(self.weight("output.bias"))]
         self.whole.give(values, "outputs", shape)
-        self.add_values(values, shape)
+        if self.trained.loss not in DISTRIBUTIONS:
+            self.add_values(values, shape)
         return self.model()
 
     def add_values(self, values, shape):
@@ -260,6 +263,7 @@ class Graph:
         state, settings = self.trained.state, self.trained.settings
         texts = {"rnnlab.name": str(settings.get("name", "")), "rnnlab.checkpoint": self.trained.checkpoint,
                  "rnnlab.kind": self.trained.model("kind"), "rnnlab.task": str(self.trained.shape.get("task", "")),
+                 "rnnlab.loss": self.trained.loss,
                  "rnnlab.normalization": state.get("normalization", "none")}
         names = [entry.get("name", "") for entry in state.get("feature_scales") or []]
         vocabulary = "vocabulary_hex" if state.get("vocabulary_is_hex") else "vocabulary"

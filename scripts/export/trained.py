@@ -41,6 +41,10 @@ class Trained:
         return self.state["shape"]
 
     @property
+    def loss(self):
+        return str(self.settings.get("training.loss") or "auto")
+
+    @property
     def byte_maximum(self):
         """What bytes are divided by, with the normalization unit."""
         return self.settings.get("data.byte_maximum") or 255

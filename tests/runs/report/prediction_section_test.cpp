@@ -69,6 +69,20 @@ TEST(PredictionSection, DrawsForecastsBesideTheirTargetsAndTheNaiveForecast) {
   EXPECT_THAT(names, ElementsAre("target", "prediction", "last value"));
 }
 
+TEST(PredictionSection, DrawsTheQuantilesOfADistributionAsABand) {
+  PredictionOverview overview = of_series();
+  overview.levels = {0.1, 0.5, 0.9};
+  overview.forecasts[0].low = {1, 2};
+  overview.forecasts[0].high = {2, 4};
+  const Section section = section_of("weather, cpu fused", overview, "weather");
+  const auto& chart = only<Chart>(section);
+  expect_golden(chart.description);
+  const std::vector<Curve>& curves = std::get<Curves>(chart.body).curves;
+  EXPECT_EQ(curves[1].intervals, IntervalLook::kBand);
+  EXPECT_EQ(curves[1].points[1].interval->high, 4);
+  EXPECT_FALSE(has_intervals(curves[0]));
+}
+
 TEST(PredictionSection, CountsStepsIfTheyHaveTargets) {
   PredictionOverview classes = of_classes();
   classes.metrics.row = "step";

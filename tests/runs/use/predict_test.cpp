@@ -49,6 +49,24 @@ TEST_F(Predict, GivesClassesOfImagesHoweverTheyAreComputed) {
   EXPECT_TRUE(plain.raw.allclose(fused.raw, 1e-4, 1e-5));
 }
 
+// The values are the medians, or the means, of the distributions. A model that counts gives whole numbers.
+TEST_F(Predict, GivesQuantilesOfADistribution) {
+  for (const char* loss : {"quantile", "gaussian", "student", "poisson"}) {
+    const auto run = train_series({"training.loss=" + std::string(loss), "training.quantiles=[0.1, 0.5, 0.8, 0.9]",
+                                   "training.metrics=[coverage, crps]"});
+    const Predictions levels = predictions(run);
+    EXPECT_THAT(levels.levels, ElementsAre(0.1, 0.5, 0.8, 0.9));
+    EXPECT_EQ(levels.values.size(1), 1) << loss;
+    EXPECT_EQ(levels.quantiles.sizes(), (std::vector<int64_t>{levels.values.size(0), 1, 4}));
+    EXPECT_TRUE(levels.quantiles.diff(1, 2).ge(0).all().item<bool>()) << loss;
+    EXPECT_TRUE(levels.quantiles.select(2, 0).lt(levels.values).all().item<bool>()) << loss;
+    EXPECT_TRUE(levels.values.lt(levels.quantiles.select(2, 3)).all().item<bool>()) << loss;
+    const bool counts = std::string_view(loss) == "poisson";
+    const double fraction = (levels.quantiles - levels.quantiles.round()).abs().max().item<double>();
+    EXPECT_EQ(fraction < 1e-3, counts) << loss;
+  }
+}
+
 TEST_F(Predict, GivesAPredictionForEachStepThatHasATarget) {
   write("tags.csv", "sentence,x,tag\na,1,N\na,-1,V\nb,-1,V\nb,-1,V\nb,1,N\nc,1,N\n");
   const auto run = train(

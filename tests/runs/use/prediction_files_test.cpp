@@ -54,6 +54,17 @@ TEST(PredictionCsv, HasARowASample) {
   EXPECT_EQ(prediction_csv(of_one_probability()), "index,prediction,probability\n0,1,0.5\n");
 }
 
+TEST(PredictionCsv, HasTheQuantilesOfADistribution) {
+  Predictions one = of_values();
+  one.levels = {0.05, 0.5, 0.95};
+  one.quantiles = doubles({90, 100.5, 110.25, -1, 0.1, 1}, 3).view({1, 2, 3});
+  EXPECT_EQ(prediction_csv(one),
+            "index,target_level,target_flow,prediction_level,prediction_flow,quantile_0.05_level,quantile_0.05_flow,"
+            "quantile_0.5_level,quantile_0.5_flow,quantile_0.95_level,quantile_0.95_flow\n"
+            "0,101,,100.5,0.1,90,-1,100.5,0.1,110.25,1\n");
+  EXPECT_THAT(prediction_jsonl(one), ::testing::HasSubstr(R"("quantile_0.95":{"level":110.25,"flow":1})"));
+}
+
 // Returns what a float32 that scaling makes of a number is worth in the units of the number.
 double through_scaling(double number, const ColumnScale& scale) {
   const auto scaled = static_cast<float>((static_cast<float>(number) - scale.offset) / scale.scale);

@@ -119,6 +119,19 @@ TEST_F(Overview, OfReorderedRowsHasTheDatesOfItsTargets) {
   }
 }
 
+TEST_F(Overview, OfADistributionHasItsLowestAndHighestQuantiles) {
+  const PredictionOverview all = overview(train_series({"training.loss=gaussian", "training.quantiles=[0.2, 0.5, 0.9]"}));
+  EXPECT_THAT(all.levels, ElementsAre(0.2, 0.5, 0.9));
+  const ForecastCurve& curve = all.forecasts.at(0);
+  ASSERT_EQ(curve.low.size(), curve.truth.size());
+  ASSERT_EQ(curve.high.size(), curve.truth.size());
+  for (size_t i = 0; i < curve.truth.size(); ++i) {
+    EXPECT_LT(curve.low[i], curve.predicted[i]);
+    EXPECT_LT(curve.predicted[i], curve.high[i]);
+  }
+  EXPECT_THAT(overview(train_series()).forecasts.at(0).low, IsEmpty());
+}
+
 TEST_F(Overview, LeavesOutSamplesWithoutTargets) {
   const auto run = train_series();
   const PredictionOverview all = overview(run, {}, DataPart::kAll);

@@ -50,6 +50,10 @@ TEST(TrainingSettings, CombinationsWithoutSenseNameTheirKeys) {
   expect_golden(complaint("{carry_state: true, shards: 2}"));
   expect_golden(complaint("{decay_patience: 2}"));
   expect_golden(complaint("{decay_steps: 10}"));
+  expect_golden(complaint("{quantiles: [0.1, 0.5, 0.9]}"));
+  expect_golden(complaint("{loss: gaussian, quantiles: [0.9, 0.5, 0.1]}"));
+  expect_golden(complaint("{loss: quantile, quantiles: [0.1, 0.9]}"));
+  expect_golden(complaint("{loss: student, quantiles: [0.1, 0.5, 1]}"));
 }
 
 TEST(TrainingSettings, NumbersHaveBounds) {
