@@ -256,6 +256,13 @@ std::vector<Task> possible_tasks(const Experiment& e) {
   return task ? std::vector{*task} : info_of(e.model.kind).tasks;
 }
 
+void check_plateau(const Experiment& e, Checker& checker) {
+  if (e.training.epochs == kEpochsByPlateau && e.data.num_valid == 0 && !e.training.early_stopping)
+    checker.complain({"training.epochs", "data.num_valid"},
+                     "auto ends by the validation loss, and there are no validation data: set data.num_valid, or "
+                     "training.early_stopping: train_loss");
+}
+
 void check_metrics(const Experiment& e, Checker& checker) {
   const std::vector<Task> tasks = possible_tasks(e);
   for (const auto& [key, metric] : watched_metrics(e)) {
@@ -360,6 +367,7 @@ config::Schema<Experiment> make_schema() {
   s.check(check_loss);
   s.check(check_counts);
   s.check(check_momentum);
+  s.check(check_plateau);
   s.check(check_metrics);
   s.check(check_devices);
   return s;
@@ -435,10 +443,15 @@ config::Document with_cell_of_file(config::Document document, config::Findings& 
   return document.with_root(std::move(root));
 }
 
+Experiment settled(Experiment experiment) {
+  settle_epochs(experiment.training);
+  return experiment;
+}
+
 Experiment read_with_overrides(config::Document document, const std::vector<std::string>& overrides,
                                config::Findings& findings) {
   for (const std::string& assignment : overrides) document.apply_override(assignment, findings);
-  Experiment experiment = config::read(document, Experiment::schema(), findings);
+  Experiment experiment = settled(config::read(document, Experiment::schema(), findings));
   findings.throw_if_any();
   return experiment;
 }
@@ -446,7 +459,7 @@ Experiment read_with_overrides(config::Document document, const std::vector<std:
 }  // namespace
 
 Experiment read_case(const config::Document& document, config::Findings& findings) {
-  return config::read(with_cell_of_file(document, findings), Experiment::schema(), findings);
+  return settled(config::read(with_cell_of_file(document, findings), Experiment::schema(), findings));
 }
 
 Experiment read_experiment(config::Document document, const std::vector<std::string>& overrides,

@@ -108,6 +108,9 @@ const std::vector<Keys> kKeys = {
       kSeries + ", target_as: change}\n" + kNumbers + "training: {loss: poisson}\n"},
      {kSeries + ", target_as: change}\n" + kNumbers +
       "training: {loss: student, quantiles: [0.05, 0.5, 0.95], early_stopping: valid_crps}\n"}},
+    {"EpochsByValidation",
+     {"data: {num_valid: 0}\ntraining: {epochs: auto}\n"},
+     {"training: {epochs: auto}\n", "data: {num_valid: 0}\ntraining: {epochs: auto, early_stopping: train_loss}\n"}},
     {"MissingValidation",
      {"data: {num_valid: 0}\ntraining: {early_stopping: valid_loss}\n",
       "data: {num_valid: 0}\ntraining: {stop_at: {valid_accuracy: 0.9}}\n"},

@@ -18,8 +18,12 @@ using config::kMostCounted;
 using config::kMostFloat;
 
 void list_bounds(config::Schema<Settings>& s) {
-  s.field("epochs", &Settings::epochs, "passes over the training data; 0: no bound by epochs")
+  s.field("epochs", &Settings::epochs,
+          "passes over the training data; 0: no bound by epochs; auto: until the validation loss, or what early_stopping "
+          "names, has not improved for 10 epochs (or patience, if that is more), at most 1,000, with schedule: plateau if "
+          "none is set")
       .between(0, kMostCounted)
+      .or_word("auto", kEpochsByPlateau)
       .may_change(config::Change::kOnResume, config::Change::kOnCompare);
   s.field("max_steps", &Settings::max_steps, "optimiser updates after which the run ends")
       .unit("steps")
@@ -215,7 +219,12 @@ void check_quantiles(const Settings& t, Checker& checker) {
 }
 
 void check_bounds(const Settings& t, Checker& checker) {
-  if (t.epochs > 0 || t.max_steps) return;
+  const bool is_auto = t.epochs == kEpochsByPlateau;
+  if (is_auto && info_of(t.schedule).lasts_to_the_end && !t.decay_steps)
+    checker.complain({"epochs", "schedule", "decay_steps"},
+                     fmt::format("{} needs to know the last step: set a number of epochs, or decay_steps",
+                                 config::name_of(t.schedule)));
+  if (t.epochs != 0 || t.max_steps) return;
   if (!t.max_seconds)
     checker.complain({"epochs", "max_steps", "max_seconds"}, "nothing ends the run: set at least one of them");
   if (info_of(t.schedule).lasts_to_the_end && !t.decay_steps)
@@ -233,6 +242,7 @@ void check_optimizer(const Settings& t, Checker& checker) {
 }
 
 constexpr int64_t kUsualDecayPatience = 2;
+constexpr int64_t kLeastPatienceOfAuto = 10;
 
 void check_plateaus(const Settings& t, Checker& checker) {
   if (!info_of(t.schedule).counts_plateaus()) {
@@ -242,12 +252,14 @@ void check_plateaus(const Settings& t, Checker& checker) {
     return;
   }
   const int64_t patience = t.decay_patience.value_or(kUsualDecayPatience);
-  if (t.early_stopping && t.patience <= patience)
+  const bool is_auto = t.epochs == kEpochsByPlateau;
+  const int64_t of_run = is_auto ? std::max(t.patience, kLeastPatienceOfAuto) : t.patience;
+  if ((t.early_stopping || is_auto) && of_run <= patience)
     checker.complain(
         {"patience", "decay_patience"},
         fmt::format("early stopping after {} ends the run before or when {} lower the learning rate: raise "
                     "patience",
-                    counted(t.patience, "epoch"), counted(patience, "epoch")));
+                    counted(of_run, "epoch"), counted(patience, "epoch")));
 }
 
 void check_schedule(const Settings& t, Checker& checker) {
@@ -318,6 +330,18 @@ int64_t default_decay_steps(const TrainingSettings& settings, int64_t total_step
 }
 
 }  // namespace
+
+void settle_epochs(TrainingSettings& settings) {
+  constexpr int64_t kMost = 1000, kEpochsOfAPlateau = 4;
+  if (settings.epochs != kEpochsByPlateau) return;
+  settings.epochs = kMost;
+  settings.patience = std::max(settings.patience, kLeastPatienceOfAuto);
+  settings.early_stopping = settings.early_stopping.value_or("valid_loss");
+  if (settings.schedule != ScheduleKind::kConstant) return;
+  settings.schedule = ScheduleKind::kPlateau;
+  settings.decay_rate = 0.5;
+  settings.decay_patience = kEpochsOfAPlateau;
+}
 
 Schedule make_schedule(const TrainingSettings& settings, int64_t total_steps) {
   return {.kind = settings.schedule,

@@ -42,6 +42,8 @@ struct StopAt {
   static const config::Schema<StopAt>& schema();
 };
 
+inline constexpr int64_t kEpochsByPlateau = -1;  // "auto"
+
 struct TrainingSettings {
   int64_t epochs = 6;  // 0: no bound by epochs
   std::optional<int64_t> max_steps;
@@ -93,6 +95,10 @@ struct TrainingSettings {
 
   static const config::Schema<TrainingSettings>& schema();
 };
+
+// Replaces `epochs: auto` by what it stands for: at most 1,000 epochs, early stopping by the validation loss, and, unless
+// the schedule is set, half the learning rate at each plateau. A run records these settings, so that it can be resumed.
+void settle_epochs(TrainingSettings& settings);
 
 // Returns the schedule of `settings`. If the file gives no decay_steps, cosine reaches its minimum at the run's last
 // step and inverse_time decays with n = 1. `total_steps` is the number of updates in the whole run, 0 if only time

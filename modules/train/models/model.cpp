@@ -10,9 +10,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <string_view>
 
 #include "base/error.h"
@@ -201,10 +203,11 @@ int64_t pytorch_fan(const Model& model, const std::string& name) {
   return num_inputs(parameters[weight]);
 }
 
+bool is_embedding(std::string_view name) { return name == "embedding.weight" || name.starts_with("category"); }
+
 void draw_as_pytorch(const Model& model, const std::string& name, const at::Tensor& values,
                      const at::Generator& generator) {
-  const bool is_embedding = name == "embedding.weight" || name.starts_with("category");
-  if (is_embedding) return static_cast<void>(values.normal_(0.0, 1.0, generator));
+  if (is_embedding(name)) return static_cast<void>(values.normal_(0.0, 1.0, generator));
   const double bound = 1.0 / std::sqrt(static_cast<double>(pytorch_fan(model, name)));
   values.uniform_(-bound, bound, generator);
 }
@@ -214,6 +217,55 @@ void draw_as_xavier(const at::Tensor& values, const at::Generator& generator) {
   if (values.dim() == 1) return static_cast<void>(values.zero_());
   const double bound = std::sqrt(6.0 / static_cast<double>(num_outputs(values) + num_inputs(values)));
   values.uniform_(-bound, bound, generator);
+}
+
+// The sum has eight parts, so that it can be computed by vector instructions and is the same on every processor.
+double dot(const double* a, const double* b, int64_t size) {
+  constexpr int64_t kParts = 8;
+  std::array<double, kParts> parts = {};
+  int64_t i = 0;
+  for (; i + kParts <= size; i += kParts)
+    for (int64_t part = 0; part < kParts; ++part) parts[static_cast<size_t>(part)] += a[i + part] * b[i + part];
+  for (; i < size; ++i) parts[0] += a[i] * b[i];
+  return std::accumulate(parts.begin(), parts.end(), 0.0);
+}
+
+// Makes the rows of (N, M) float64, N <= M, orthonormal one after the other (Gram and Schmidt, in the modified form).
+// LAPACK's QR would be faster, but its last digits differ from processor to processor.
+void make_rows_orthonormal(const at::Tensor& rows) {
+  const int64_t count = rows.size(0), size = rows.size(1);
+  auto* const first = rows.mutable_data_ptr<double>();
+  for (int64_t i = 0; i < count; ++i) {
+    double* const row = first + i * size;
+    for (const double* other = first; other < row; other += size) {
+      const double part = dot(row, other, size);
+      for (int64_t k = 0; k < size; ++k) row[k] -= part * other[k];
+    }
+    const double norm = std::sqrt(dot(row, row, size));
+    for (int64_t k = 0; k < size; ++k) row[k] /= norm;
+  }
+}
+
+// values: (gates * hidden, hidden), or with heads fewer columns.
+void draw_orthogonal(const at::Tensor& values, const at::Generator& generator) {
+  const at::Tensor columns = at::empty({values.size(1), values.size(0)}, at::kDouble).normal_(0.0, 1.0, generator);
+  make_rows_orthonormal(columns);
+  values.copy_(columns.t());
+}
+
+// As in torch.nn, the gates of an LSTM are i, f, g and o.
+void open_forget_gate(const Model& model, const at::Tensor& bias) {
+  const RecurrentOptions& options = model.recurrent().options();
+  if (info_of(options.cell).library == LibraryCell::kLstm) bias.narrow(0, options.hidden_size, options.hidden_size).fill_(1);
+}
+
+void draw_as_keras(const Model& model, const std::string& name, const at::Tensor& values,
+                   const at::Generator& generator) {
+  constexpr double kBoundOfEmbeddings = 0.05;
+  if (name.starts_with("recurrent.weight_hh")) return draw_orthogonal(values, generator);
+  if (is_embedding(name)) return static_cast<void>(values.uniform_(-kBoundOfEmbeddings, kBoundOfEmbeddings, generator));
+  draw_as_xavier(values, generator);
+  if (name.starts_with("recurrent.bias_ih")) open_forget_gate(model, values);
 }
 
 }  // namespace
@@ -230,6 +282,9 @@ void initialize(Model& model, Initialization initialization, uint64_t seed) {
         break;
       case Initialization::kXavier:
         draw_as_xavier(values, generator);
+        break;
+      case Initialization::kKeras:
+        draw_as_keras(model, name, values, generator);
         break;
     }
     parameter.value().copy_(values);  // in place: the layer may keep its weights in one flat buffer

@@ -43,8 +43,8 @@ enum class Pooling { kLast, kMean };
 RNNLAB_ENUM_NAMES(Pooling, {kLast, "last"}, {kMean, "mean"});
 
 // pytorch: the distributions of torch.nn. xavier: Glorot and Bengio's uniform kernels and zero biases.
-enum class Initialization { kPyTorch, kXavier };
-RNNLAB_ENUM_NAMES(Initialization, {kPyTorch, "pytorch"}, {kXavier, "xavier"});
+enum class Initialization { kPyTorch, kXavier, kKeras };
+RNNLAB_ENUM_NAMES(Initialization, {kPyTorch, "pytorch"}, {kXavier, "xavier"}, {kKeras, "keras"});
 
 struct ModelSettings {
   ModelKind kind = ModelKind::kSequenceClassifier;

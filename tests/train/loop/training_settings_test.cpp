@@ -50,10 +50,36 @@ TEST(TrainingSettings, CombinationsWithoutSenseNameTheirKeys) {
   expect_golden(complaint("{carry_state: true, shards: 2}"));
   expect_golden(complaint("{decay_patience: 2}"));
   expect_golden(complaint("{decay_steps: 10}"));
+  expect_golden(complaint("{epochs: auto, schedule: cosine}"));
+  expect_golden(complaint("{epochs: auto, schedule: plateau, decay_rate: 0.5, decay_patience: 10}"));
   expect_golden(complaint("{quantiles: [0.1, 0.5, 0.9]}"));
   expect_golden(complaint("{loss: gaussian, quantiles: [0.9, 0.5, 0.1]}"));
   expect_golden(complaint("{loss: quantile, quantiles: [0.1, 0.9]}"));
   expect_golden(complaint("{loss: student, quantiles: [0.1, 0.5, 1]}"));
+}
+
+TEST(TrainingSettings, AutomaticEpochsEndAtAPlateau) {
+  TrainingSettings settings = read("epochs: auto").settings;
+  settle_epochs(settings);
+  EXPECT_EQ(settings.epochs, 1000);
+  EXPECT_EQ(settings.early_stopping, "valid_loss");
+  EXPECT_EQ(settings.patience, 10);
+  EXPECT_EQ(settings.schedule, ScheduleKind::kPlateau);
+  EXPECT_THAT(read(config::print(settings, TrainingSettings::schema())).complaints, IsEmpty());
+  TrainingSettings own = read("{epochs: auto, patience: 20, early_stopping: valid_rmse, schedule: exponential, "
+                              "decay_rate: 0.9, decay_steps: 100}")
+                             .settings;
+  settle_epochs(own);
+  EXPECT_EQ(own.early_stopping, "valid_rmse");
+  EXPECT_EQ(own.patience, 20);
+  EXPECT_EQ(own.schedule, ScheduleKind::kExponential);
+}
+
+TEST(TrainingSettings, NumbersOfEpochsStayAsTheyAre) {
+  TrainingSettings settings = read("epochs: 7").settings;
+  settle_epochs(settings);
+  EXPECT_EQ(settings.epochs, 7);
+  EXPECT_FALSE(settings.early_stopping);
 }
 
 TEST(TrainingSettings, NumbersHaveBounds) {

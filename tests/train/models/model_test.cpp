@@ -3,6 +3,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/eye.h>
 #include <gtest/gtest.h>
 #include <torch/cuda.h>
 
@@ -132,6 +133,24 @@ TEST(Initialize, XavierHasUniformKernelsAndZeroBiases) {
   for (const auto* name : {"recurrent.bias_ih_l0", "recurrent.bias_hh_l0", "dense0.bias", "output.bias"}) {
     EXPECT_EQ(largest(*model, name), 0.0) << name;
   }
+}
+
+TEST(Initialize, KerasHasOrthogonalRecurrentKernelsAndAnOpenForgetGate) {
+  const auto model = initialized_model(settings_with(Initialization::kKeras), kShape);
+  const auto parameters = model->named_parameters();
+  const at::Tensor weight = parameters["recurrent.weight_hh_l0"].to(at::kDouble);
+  EXPECT_LT((weight.t().mm(weight) - at::eye(16, at::kDouble)).abs().max().item<double>(), 1e-6);
+  expect_uniform_within(std::sqrt(6.0 / (64 + 4)), *model, "recurrent.weight_ih_l0");
+  const at::Tensor gates = parameters["recurrent.bias_ih_l0"].view({4, 16});  // i, f, g, o
+  EXPECT_TRUE(gates[1].eq(1).all().item<bool>());
+  EXPECT_EQ(gates.sum().item<double>(), 16);
+  EXPECT_EQ(largest(*model, "recurrent.bias_hh_l0"), 0.0);
+}
+
+TEST(Initialize, KerasOpensNoGateOfOtherCells) {
+  ModelSettings settings = settings_with(Initialization::kKeras);
+  settings.cell = Cell::kGru;
+  EXPECT_EQ(largest(*initialized_model(settings, kShape), "recurrent.bias_ih_l0"), 0.0);
 }
 
 TEST(Initialize, XavierLetsPeepholesStartAtZero) {
