@@ -53,7 +53,7 @@ std::vector<MetricInfo> list_of_intervals() {
   using enum NumberKind;
   constexpr double kMost = config::kMostFloat;
   const auto info = [](std::string_view name, std::string_view heading, std::string_view help, NumberKind kind,
-                       MetricRange range, OfScores compute) {
+                       MetricRange range, OfScores compute, bool is_goal) {
     return MetricInfo{.name = name,
                       .heading = heading,
                       .help = help,
@@ -61,17 +61,17 @@ std::vector<MetricInfo> list_of_intervals() {
                       .range = range,
                       .tasks = {MetricTask::kNumbers},
                       .compute = compute,
-                      .needs = MetricNeeds::kDistribution};
+                      .needs = MetricNeeds::kDistribution,
+                      .is_goal = is_goal};
   };
   constexpr MetricRange kSmaller = {Better::kSmaller, 0, kMost, 0};
   return {
       info("coverage", "coverage", "part of the targets within the interval of the forecast quantiles", kShare,
-           {Better::kLarger, 0, 1, 1}, coverage),
+           {Better::kLarger, 0, 1, 1}, coverage, false),
       info("width", "width", "mean width of the interval of the forecast quantiles, in units of the targets", kMeasure,
-           kSmaller, width),
-      info("crps", "CRPS",
-           "continuous ranked probability score, from the forecast quantiles, in units of the targets", kMeasure,
-           kSmaller, crps),
+           kSmaller, width, false),
+      info("crps", "CRPS", "continuous ranked probability score, from the forecast quantiles, in units of the targets",
+           kMeasure, kSmaller, crps, true),
   };
 }
 

@@ -22,10 +22,21 @@ bool is_same_work(const RunRecord& a, const RunRecord& b) {
          first.initial_weights_sha256 == second.initial_weights_sha256 && hashes.first == hashes.second;
 }
 
+// Returns what differences of a run's losses are at least compared with: 0 for losses above 0, and otherwise the
+// largest magnitude, because a likelihood may pass through 0.
+double least_size_of(const RunRecord& run) {
+  double least = INFINITY, largest = 0;
+  for (const EpochRow& row : whole_epochs(run)) {
+    least = std::min(least, row.train_loss);
+    largest = std::max(largest, std::abs(row.train_loss));
+  }
+  return least > 0 ? 0 : largest;
+}
+
 // Returns infinity if the difference is not finite.
-double relative_difference(double a, double b) {
+double relative_difference(double a, double b, double least_size) {
   if (a == b) return 0;
-  const double difference = std::abs(a - b) / std::max(std::abs(a), std::abs(b));
+  const double difference = std::abs(a - b) / std::max({std::abs(a), std::abs(b), least_size});
   return std::isfinite(difference) ? difference : INFINITY;
 }
 
@@ -35,7 +46,7 @@ std::optional<LossAgreement> agreement_of(const RunRecord& first, const RunRecor
   if (num_epochs == 0) return std::nullopt;
   LossAgreement agreement{.num_epochs = static_cast<int64_t>(num_epochs), .epoch = a[0].epoch};
   for (size_t i = 0; i < num_epochs; ++i) {
-    const double difference = relative_difference(a[i].train_loss, b[i].train_loss);
+    const double difference = relative_difference(a[i].train_loss, b[i].train_loss, least_size_of(first));
     if (i == 0) agreement.first_difference = difference;
     if (difference <= agreement.largest_difference) continue;
     agreement.largest_difference = difference;
@@ -90,6 +101,7 @@ double most_in_first_epoch(const RunRecord& run) {
 bool differ_by_one_factor(const RunRecord& a, const RunRecord& b) {
   constexpr size_t kFewest = 5;
   constexpr double kDeviations = 5;
+  if (least_size_of(a) > 0 || least_size_of(b) > 0) return false;
   std::vector<double> ratios;
   const auto first = whole_epochs(a), second = whole_epochs(b);
   for (size_t i = 0; i < std::min(first.size(), second.size()); ++i)
@@ -162,7 +174,8 @@ std::optional<DifferingLosses> differing_losses(const RunGroup& baseline, const 
                                  a->summary.identity.precision == b->summary.identity.precision &&
                                  !whole_epochs(*a).empty() && !whole_epochs(*b).empty();
       if (!is_comparable) continue;
-      const double first_difference = relative_difference(a->rows[0].train_loss, b->rows[0].train_loss);
+      const double first_difference =
+          relative_difference(a->rows[0].train_loss, b->rows[0].train_loss, least_size_of(*a));
       if (first_difference > most_in_first_epoch(*a) || differ_by_one_factor(*a, *b)) return losses_at(*a, *b, 0);
       if (const auto index = first_later_difference(*a, *b)) return losses_at(*a, *b, *index);
     }
@@ -176,7 +189,7 @@ std::optional<DifferingLosses> unequal_repeated_losses(const RunGroup& group) {
     for (const RunRecord* b : group.runs) {
       if (a == b || !is_same_work(*a, *b)) continue;
       for (size_t i = 0; i < std::min(whole_epochs(*a).size(), whole_epochs(*b).size()); ++i)
-        if (relative_difference(a->rows[i].train_loss, b->rows[i].train_loss) > 0) return losses_at(*a, *b, i);
+        if (relative_difference(a->rows[i].train_loss, b->rows[i].train_loss, 0) > 0) return losses_at(*a, *b, i);
     }
   return std::nullopt;
 }

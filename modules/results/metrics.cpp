@@ -67,7 +67,8 @@ std::vector<MetricInfo> metrics_of_sums() {
 
 std::vector<MetricInfo> make_list() {
   std::vector<MetricInfo> list = metrics_of_sums();
-  for (const auto more : {class_metrics(), number_metrics(), interval_metrics()}) list.insert(list.end(), more.begin(), more.end());
+  for (const auto more : {class_metrics(), number_metrics(), interval_metrics()})
+    list.insert(list.end(), more.begin(), more.end());
   return list;
 }
 
@@ -102,6 +103,12 @@ std::vector<std::string> metric_columns() {
   for (const std::string_view part : kParts)
     for (const MetricInfo& metric : metric_list())
       if (part == "valid_" || metric.is_of_training()) names.push_back(std::string(part) + std::string(metric.name));
+  return names;
+}
+
+std::vector<std::string> goal_columns() {
+  std::vector<std::string> names = metric_columns();
+  std::erase_if(names, [](const std::string& name) { return !find_metric(name)->is_goal; });
   return names;
 }
 

@@ -51,7 +51,7 @@ struct PartScores {
   std::span<const int64_t> classes = {};      // (rows), -1 if missing
   std::span<const double> targets = {};       // (rows, num_outputs): 0 or 1, or numbers in their units; NaN if missing
   std::span<const double> naive_errors = {};  // (num_outputs): Dataset::naive_errors; empty if unknown
-  std::span<const double> levels = {};     // (L): of forecast quantiles, ascending; empty if the model gives values only
+  std::span<const double> levels = {};  // (L): of forecast quantiles, ascending; empty if the model gives values only
   std::span<const double> quantiles = {};  // (rows, num_outputs, L), in units of the targets
 
   size_t width() const { return static_cast<size_t>(num_outputs); }
@@ -102,9 +102,10 @@ struct MetricInfo {
   MetricRange range;
   std::vector<MetricTask> tasks;
   std::variant<OfSums, OfScores> compute;
-  MetricParts parts = MetricParts::kBoth;     // of scores: always of validation
+  MetricParts parts = MetricParts::kBoth;  // of scores: always of validation
   // kTrainingPart: PartScores::naive_errors; kDistribution: PartScores::quantiles.
   MetricNeeds needs = MetricNeeds::kOwnPart;
+  bool is_goal = true;  // false: neither the smallest nor the largest value is the best, so nothing is chosen by it
 
   bool suits(MetricTask task) const;
   std::string tasks_in_words() const;  // "classes, binary targets or tokens"
@@ -119,6 +120,9 @@ const MetricInfo* find_metric(std::string_view name);
 
 // Returns the names of all columns of epochs.csv that are metrics, those of training first.
 std::vector<std::string> metric_columns();
+
+// Returns those of them by which an epoch or a run can be chosen.
+std::vector<std::string> goal_columns();
 
 // Returns the metrics that are of scores.
 std::vector<const MetricInfo*> score_metrics();

@@ -124,7 +124,8 @@ std::vector<std::string> metrics_in(const std::vector<RunRecord>& runs) {
   std::vector<std::string> names;
   for (const EpochColumn& column : epoch_columns()) {
     const auto has_it = [&](const RunRecord& run) { return value_at_best(run, column.name).has_value(); };
-    if (column.role == ColumnRole::kMetric && std::ranges::any_of(runs, has_it)) names.push_back(column.name);
+    const bool is_goal = column.role == ColumnRole::kMetric && find_metric(column.name)->is_goal;
+    if (is_goal && std::ranges::any_of(runs, has_it)) names.push_back(column.name);
   }
   return names;
 }

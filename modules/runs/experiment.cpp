@@ -228,18 +228,25 @@ std::vector<WatchedMetric> watched_metrics(const Experiment& e) {
 }
 
 // Returns whether the metric is defined for one of the tasks, with this loss.
-bool has_metric(LossKind loss, std::span<const Task> tasks, const MetricInfo& metric) {
-  if (metric.needs == MetricNeeds::kDistribution && !has_distribution(loss)) return false;
+bool suits_one_of(LossKind loss, std::span<const Task> tasks, const MetricInfo& metric) {
   return std::ranges::any_of(tasks, [&](Task task) {
     return metric.suits(metric_task(loss == LossKind::kAuto ? natural_loss(task) : loss, task));
   });
+}
+
+bool lacks_distribution(LossKind loss, const MetricInfo& metric) {
+  return metric.needs == MetricNeeds::kDistribution && !has_distribution(loss);
+}
+
+bool has_metric(LossKind loss, std::span<const Task> tasks, const MetricInfo& metric) {
+  return suits_one_of(loss, tasks, metric) && !lacks_distribution(loss, metric);
 }
 
 // Returns why none of the tasks has the metric, and the metrics of the same part that one has; "" if one has it.
 std::string missing_metric(LossKind loss, std::span<const Task> possible, const std::string& name) {
   const MetricInfo& metric = *find_metric(name);
   if (has_metric(loss, possible, metric)) return "";
-  if (metric.needs == MetricNeeds::kDistribution && !has_distribution(loss))
+  if (suits_one_of(loss, possible, metric))
     return fmt::format("{} needs forecasts with a distribution: use training.loss: {}", name, names_of_distributions());
   const std::string part = name.substr(0, name.size() - metric.name.size());
   std::vector<std::string> others;
@@ -278,9 +285,10 @@ void check_metrics(const Experiment& e, Checker& checker) {
 
 void check_counts(const Experiment& e, Checker& checker) {
   if (e.training.loss == LossKind::kPoisson && e.data.target_as != TargetAs::kValue)
-    checker.complain({"training.loss", "data.target_as"},
-                     "poisson forecasts counts, and a change is none: use another loss, such as gaussian, or target_as: "
-                     "value");
+    checker.complain(
+        {"training.loss", "data.target_as"},
+        "poisson forecasts counts, and a change is not a count: use another loss, such as gaussian, or target_as: "
+        "value");
 }
 
 void check_precision(const Experiment& e, Checker& checker) {

@@ -289,7 +289,7 @@ RunContext::RunContext(const Experiment& wanted, const std::vector<std::string>&
   experiment.auto_layer = chosen_layer(experiment, dataset, options, auto_layers, notes);
   model = make_initial_model(experiment, dataset, weights, notes);
   require_metrics(experiment, dataset.shape.task);
-  require_targets_of(experiment.training, dataset);
+  for (const Samples* part : {&dataset.train, &dataset.valid}) require_targets_of(experiment.training, *part, dataset);
   trainer = std::make_unique<Trainer>(*model, dataset, options);
   identity = make_identity({experiment, device, trainer->placement(), trainer->order(0), dataset, *model, environment});
   path = observe_training_path(*model, dataset, options);

@@ -13,8 +13,6 @@ OPSET, IR_VERSION = 17, 8
 GATE_ORDER = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn_tanh": (0,), "rnn_relu": (0,)}
 OPERATION = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"}
 NAMES = {"tanh": "Tanh", "relu": "Relu"}
-# Losses whose outputs describe a distribution of each target, so that they are no values of the targets.
-DISTRIBUTIONS = ("quantile", "gaussian", "student", "poisson")
 LEAST_RANGE = 1e-12  # of the values of a constant, as a part of their magnitude (modules/data/scaling.cpp)
 
 
@@ -244,7 +242,7 @@ class Graph:
             values = self.outputs_of(self.mean_over_steps(outputs) if is_mean else last)
         shape = ["batch", *(["steps"] if self.trained.has_step_targets else []), len(self.weight("output.bias"))]
         self.whole.give(values, "outputs", shape)
-        if self.trained.loss not in DISTRIBUTIONS:
+        if not self.trained.levels:
             self.add_values(values, shape)
         return self.model()
 
@@ -268,7 +266,8 @@ class Graph:
         names = [entry.get("name", "") for entry in state.get("feature_scales") or []]
         vocabulary = "vocabulary_hex" if state.get("vocabulary_is_hex") else "vocabulary"
         for key, value in {vocabulary: state.get("vocabulary"), "features": names if any(names) else None,
-                           "categories": state.get("categories")}.items():
+                           "categories": state.get("categories"), "target_scales": state.get("target_scales"),
+                           "quantiles": self.trained.levels}.items():
             if value:
                 texts[f"rnnlab.{key}"] = json.dumps(value, ensure_ascii=False)
         return texts

@@ -19,6 +19,7 @@ KINDS = ("sequence_classifier", "sequence_regressor", "language_model")
 # Of keys that the files of older versions lack.
 DEFAULTS = {"reset_gate": "after", "activation": "tanh", "pooling": "last", "dense": [], "dense_activation": "relu",
             "tied": False, "bidirectional": False}
+DISTRIBUTIONS = ("quantile", "gaussian", "student", "poisson")
 # Plain float32 on the CPU, whatever trained the model.
 PLAIN = ("device=cpu", "layer=naive", "precision=fp32")
 
@@ -43,6 +44,11 @@ class Trained:
     @property
     def loss(self):
         return str(self.settings.get("training.loss") or "auto")
+
+    @property
+    def levels(self):
+        """The levels of the quantiles, if the outputs describe a distribution of each target."""
+        return (self.settings.get("training.quantiles") or [0.1, 0.5, 0.9]) if self.loss in DISTRIBUTIONS else []
 
     @property
     def byte_maximum(self):

@@ -36,11 +36,9 @@ TEST(Crps, IsTwiceTheMeanPinballLoss) {
 
 TEST(Crps, IsTheMeanAbsoluteErrorOfTheMedianAlone) {
   const std::vector<double> levels = {0.5}, medians = {4, 4, 4, 4};
-  EXPECT_DOUBLE_EQ(metric_of("crps", {.task = MetricTask::kNumbers,
-                                      .targets = kTargets,
-                                      .levels = levels,
-                                      .quantiles = medians}),
-                   (1.0 + 6 + 8) / 3);
+  EXPECT_DOUBLE_EQ(
+      metric_of("crps", {.task = MetricTask::kNumbers, .targets = kTargets, .levels = levels, .quantiles = medians}),
+      (1.0 + 6 + 8) / 3);
 }
 
 TEST(IntervalMetrics, NeedADistribution) {

@@ -104,7 +104,7 @@ const std::vector<Keys> kKeys = {
       "training: {metrics: [macro_f2]}\n", "data: {num_valid: 0}\ntraining: {metrics: [macro_f1]}\n"},
      {"training: {metrics: [macro_f1, roc_auc]}\n"}},
     {"LossWithADistribution",
-     {kSeries + "}\n" + kNumbers + "training: {metrics: [coverage]}\n",
+     {kSeries + "}\n" + kNumbers + "training: {metrics: [coverage]}\n", "training: {metrics: [coverage]}\n",
       kSeries + ", target_as: change}\n" + kNumbers + "training: {loss: poisson}\n"},
      {kSeries + ", target_as: change}\n" + kNumbers +
       "training: {loss: student, quantiles: [0.05, 0.5, 0.95], early_stopping: valid_crps}\n"}},

@@ -327,6 +327,9 @@ class ModelsTest(OnnxTest):
         run = self.convert(TABLE)
         names = [output.name for output in __import__("onnx").load(str(self.root / "m.onnx")).graph.output]
         self.assertEqual(names, ["outputs", "values"], run)
+        run = self.convert(TABLE, "training.loss=gaussian")
+        names = [output.name for output in __import__("onnx").load(str(self.root / "m.onnx")).graph.output]
+        self.assertEqual(names, ["outputs"], f"{run}: outputs that describe a distribution are not values")
         self.convert(TABLE, "data.window=0", "data.task=regression")  # the columns of a row are steps
 
     def test_language_models(self):

@@ -36,6 +36,7 @@ void add_results(const MetricResults& results, ModelEvaluation& evaluation) {
 
 ModelEvaluation evaluate_model(const TrainedModel& trained, const Samples& samples, int64_t num_passes) {
   const TrainerOptions options = trained.options();
+  require_targets_of(options.settings, samples, trained.data);
   auto batches = make_valid_batches(samples, options);
   RNNLAB_INVARIANT(batches, "there are no samples to evaluate");
   const Objective objective = trained.objective();

@@ -25,8 +25,8 @@ struct Predictions {
   at::Tensor raw;                  // (N, outputs of the model) float32: the result of the output layer
   at::Tensor values;               // (N, K) float64: probabilities, or values in the units of the targets
   at::Tensor targets;  // (N) int64 classes, -1 unknown; (N, K) float64, NaN unknown; undefined if there are no targets
-  std::vector<double> levels = {};  // (L): of forecast quantiles; empty unless the loss is of a distribution
-  at::Tensor quantiles = {};        // (N, K, L) float64, in the units of the targets
+  std::vector<double> levels = {};       // (L): of forecast quantiles; empty unless the loss is of a distribution
+  at::Tensor quantiles = {};             // (N, K, L) float64, in the units of the targets
   PassTimes times = {};                  // of computing `raw`, including the copy to the host
   std::vector<ColumnScale> scales = {};  // from scaled values to units of the targets, one a target; empty if unscaled
   std::string row = "sample";            // what each of the N rows is: "sample", or "step" if each step has a target

@@ -19,8 +19,9 @@ namespace rnnlab {
 
 // Returns the columns index,target,prediction,probability_<class>... for classes; index,target,prediction (and
 // probability) for one target; index,target_<name>...,prediction_<name>... for several targets. Forecasts with a
-// distribution also have quantile_<level>, or quantile_<level>_<name>.... Unknown values are empty. With `rows`, row and the columns of data.id follow index, and reason is the last column. A column of data.id
-// whose name is already used gets the prefix "id_".
+// distribution also have quantile_<level>, or quantile_<level>_<name>.... Unknown values are empty. With `rows`, row
+// and the columns of data.id follow index, and reason is the last column. A column of data.id whose name is already
+// used gets the prefix "id_".
 std::string prediction_csv(const Predictions& predictions, const FileRows& rows = {});
 
 // Returns one JSON object for each line, with the same names. Several targets, the probabilities of classes, and the

@@ -22,8 +22,9 @@ struct ForecastCurve {
   std::string target;
   std::vector<double> truth;
   std::vector<double> predicted;
-  std::vector<double> naive;            // of the forecast without a model
-  std::vector<double> low = {}, high = {};  // the lowest and the highest forecast quantile; empty without a distribution
+  std::vector<double> naive;  // of the forecast without a model
+  std::vector<double> low = {},
+                      high = {};        // the lowest and the highest forecast quantile; empty without a distribution
   std::vector<int64_t> samples = {};    // the number of each point's sample
   size_t output = 0;                    // of the model: its place among all horizons of all targets
   std::vector<std::string> dates = {};  // cells of data.id in the rows of a series' targets; empty without data.id

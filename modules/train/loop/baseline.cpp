@@ -51,16 +51,15 @@ at::Tensor units_of(const Dataset& dataset) {
   return at::tensor(units, at::kDouble);
 }
 
-// The loss is that of training, which a value has only if it is not of a distribution. `predictions` have the shape of the targets, or one row for all. Goes over some rows at
-// a time, because float64 copies of all targets may not fit into memory.
+// The loss is that of training, which a value has only if it is not of a distribution. `predictions` have the shape of
+// the targets, or one row for all. Goes over some rows at a time, because float64 copies of all targets may not fit
+// into memory.
 MetricValues errors_of(const at::Tensor& predictions, const Dataset& dataset, const LossInfo& loss) {
-  constexpr int64_t kRowsAtOnce = 65'536;
   const at::Tensor targets = target_rows(dataset.valid), units = units_of(dataset);
   const at::Tensor all = predictions.expand_as(targets);
   const bool has_loss = loss.distribution == nullptr;
   double losses = 0, absolutes_in_units = 0, squares_in_units = 0, count_of_all = 0;
-  for (int64_t first = 0; first < targets.size(0); first += kRowsAtOnce) {
-    const int64_t count = std::min(kRowsAtOnce, targets.size(0) - first);
+  for_rows_at_a_time(targets.size(0), [&](int64_t first, int64_t count) {
     const at::Tensor predicted = all.narrow(0, first, count).to(at::kDouble);
     const at::Tensor wanted = targets.narrow(0, first, count).to(at::kDouble), errors = predicted - wanted;
     const at::Tensor in_units = errors * units;
@@ -68,7 +67,7 @@ MetricValues errors_of(const at::Tensor& predictions, const Dataset& dataset, co
     absolutes_in_units += in_units.abs().nansum().item<double>();
     squares_in_units += in_units.square().nansum().item<double>();
     count_of_all += sum_of(are_known(errors));
-  }
+  });
   MetricValues metrics = {{"valid_mae", absolutes_in_units / count_of_all},
                           {"valid_rmse", std::sqrt(squares_in_units / count_of_all)}};
   if (has_loss) metrics["valid_loss"] = losses / count_of_all;

@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <mutex>
 #include <numbers>
 
 #include "base/error.h"
@@ -78,20 +80,33 @@ at::Tensor student_losses(const at::Tensor& numbers, const at::Tensor& targets, 
   return log_norm + scale.log() + (degrees + 1) / 2 * at::log1p(squares / degrees);
 }
 
-// Returns the quantile of a level at n places of 1 / (degrees of freedom), from 0, which is the normal distribution.
-at::Tensor table_of_quantiles(double level, int64_t n) {
-  at::Tensor table = at::empty({n}, at::kDouble);
+constexpr int64_t kPlaces = 1025;  // of a table, for an error below 1e-5 of a quantile
+
+double normal_quantile(double level) { return at::special_ndtri(at::tensor({level}, at::kDouble)).item<double>(); }
+
+at::Tensor make_table(double level) {
+  at::Tensor table = at::empty({kPlaces}, at::kDouble);
   auto* const values = table.mutable_data_ptr<double>();
-  values[0] = at::special_ndtri(at::tensor({level}, at::kDouble)).item<double>();
-  for (int64_t i = 1; i < n; ++i)
-    values[i] = student_t_quantile(level, kLeastDegrees * static_cast<double>(n - 1) / static_cast<double>(i));
+  values[0] = normal_quantile(level);
+  for (int64_t i = 1; i < kPlaces; ++i)
+    values[i] = student_t_quantile(level, kLeastDegrees * static_cast<double>(kPlaces - 1) / static_cast<double>(i));
+  return table;
+}
+
+// Returns the quantile of a level by 1 / (degrees of freedom), from 0, which is the normal distribution. A table takes
+// some milliseconds, so it is made once.
+at::Tensor table_of_quantiles(double level) {
+  static std::mutex mutex;
+  static std::map<double, at::Tensor> tables;
+  const std::scoped_lock lock(mutex);
+  at::Tensor& table = tables[level];
+  if (!table.defined()) table = make_table(level);
   return table;
 }
 
 // Returns the quantile of one level for each number of degrees of freedom, interpolated in a table.
 at::Tensor student_deviates(const at::Tensor& degrees, double level) {
-  constexpr int64_t kPlaces = 1025;  // an error below 1e-5 of the quantile
-  const at::Tensor table = table_of_quantiles(level, kPlaces).to(degrees.device());
+  const at::Tensor table = table_of_quantiles(level).to(degrees.device());
   const at::Tensor places = (kLeastDegrees * (kPlaces - 1)) / degrees.to(at::kDouble);
   const at::Tensor before = places.floor().clamp(0, kPlaces - 2).to(at::kLong), part = places - before;
   const at::Tensor low = table.take(before), high = table.take(before + 1);
@@ -107,30 +122,31 @@ at::Tensor student_quantiles(const at::Tensor& numbers, const ForecastTerms& ter
 
 // ---- counts ----
 
+// Counts are float64, because terms of the likelihood of a large count cancel each other.
+
 at::Tensor in_units(const at::Tensor& scaled, const ForecastTerms& terms) {
-  if (!terms.scales.defined()) return scaled;
-  return scaled * terms.scales.to(scaled.scalar_type()) + terms.offsets.to(scaled.scalar_type());
+  const at::Tensor values = scaled.to(at::kDouble);
+  return terms.scales.defined() ? values * terms.scales + terms.offsets : values;
 }
 
 at::Tensor scaled(const at::Tensor& values, const ForecastTerms& terms) {
-  if (!terms.scales.defined()) return values;
-  return (values - terms.offsets.to(values.scalar_type())) / terms.scales.to(values.scalar_type());
+  return terms.scales.defined() ? (values - terms.offsets) / terms.scales : values;
 }
 
-// With the rate of the training part at 0, a model begins near it, however large the counts are.
+// An output of 0 is the usual size of the counts. So a new model begins with a rate of about that size, and needs no
+// long training until its outputs have grown to the logarithms of large counts.
 at::Tensor log_rate(const at::Tensor& numbers, const ForecastTerms& terms) {
-  const at::Tensor own = number(numbers, 0);
-  if (!terms.scales.defined()) return own;
-  return own + at::maximum(terms.offsets, terms.scales).log().to(own.scalar_type());
+  const at::Tensor own = number(numbers, 0).to(at::kDouble);
+  return terms.scales.defined() ? own + at::maximum(terms.offsets, terms.scales).log() : own;
 }
 
 at::Tensor poisson_losses(const at::Tensor& numbers, const at::Tensor& targets, const ForecastTerms& terms) {
   const at::Tensor rate = log_rate(numbers, terms), counts = in_units(targets, terms);
-  return rate.exp() - counts * rate + at::lgamma(counts.add(1));
+  return (rate.exp() - counts * rate + at::lgamma(counts.add(1))).to(numbers.scalar_type());
 }
 
 at::Tensor poisson_mean(const at::Tensor& numbers, const ForecastTerms& terms) {
-  return scaled(log_rate(numbers, terms).exp(), terms);
+  return scaled(log_rate(numbers, terms).exp(), terms).to(numbers.scalar_type());
 }
 
 // Returns P(X <= counts).
@@ -142,7 +158,7 @@ at::Tensor poisson_distribution(const at::Tensor& counts, const at::Tensor& rate
 // (Cornish and Fisher 1938), corrected one by one.
 at::Tensor poisson_quantile(const at::Tensor& rates, double level) {
   constexpr int kMostSteps = 100;
-  const double z = at::special_ndtri(at::tensor({level}, at::kDouble)).item<double>();
+  const double z = normal_quantile(level);
   at::Tensor counts = (rates + rates.sqrt() * z + (z * z - 1) / 6).floor().clamp_min(0);
   for (int step = 0; step < kMostSteps; ++step) {
     const at::Tensor is_low = poisson_distribution(counts, rates).lt(level);
@@ -153,35 +169,30 @@ at::Tensor poisson_quantile(const at::Tensor& rates, double level) {
   return counts;
 }
 
+// Quantiles are rounded as targets are, so that a count is within an interval that ends with it.
 at::Tensor poisson_quantiles(const at::Tensor& numbers, const ForecastTerms& terms) {
-  const at::Tensor rates = log_rate(numbers, terms).to(at::kDouble).exp();
+  const at::Tensor rates = log_rate(numbers, terms).exp();
   std::vector<at::Tensor> quantiles;
   for (const double level : terms.levels) quantiles.push_back(scaled(poisson_quantile(rates, level), terms));
-  return at::stack(quantiles, -1).to(numbers.scalar_type());
+  return at::stack(quantiles, -1).to(at::kFloat).to(numbers.scalar_type());
 }
 
 }  // namespace
 
-const Distribution kQuantileForecast = {.num_parameters = one_a_level,
-                                 .losses = pinball_losses,
-                                 .point = median,
-                                 .quantiles = in_order};
+const Distribution kQuantileForecast = {
+    .num_parameters = one_a_level, .losses = pinball_losses, .point = median, .quantiles = in_order};
 
-const Distribution kGaussianForecast = {.num_parameters = fixed<2>,
-                                .losses = gaussian_losses,
-                                .point = first_number,
-                                .quantiles = gaussian_quantiles};
+const Distribution kGaussianForecast = {
+    .num_parameters = fixed<2>, .losses = gaussian_losses, .point = first_number, .quantiles = gaussian_quantiles};
 
-const Distribution kStudentForecast = {.num_parameters = fixed<3>,
-                               .losses = student_losses,
-                               .point = first_number,
-                               .quantiles = student_quantiles};
+const Distribution kStudentForecast = {
+    .num_parameters = fixed<3>, .losses = student_losses, .point = first_number, .quantiles = student_quantiles};
 
 const Distribution kPoissonForecast = {.num_parameters = fixed<1>,
-                               .losses = poisson_losses,
-                               .point = poisson_mean,
-                               .quantiles = poisson_quantiles,
-                               .is_of_counts = true};
+                                       .losses = poisson_losses,
+                                       .point = poisson_mean,
+                                       .quantiles = poisson_quantiles,
+                                       .is_of_counts = true};
 
 int64_t ForecastTerms::place_of_median() const {
   const auto median = std::ranges::find(levels, 0.5);

@@ -19,8 +19,8 @@ namespace rnnlab {
 struct ForecastTerms {
   std::vector<double> levels;  // (L), ascending, within 0 to 1: of the quantiles; 0.5 is one of them
   at::Tensor level_tensor;     // the same, float64
-  at::Tensor offsets = {};      // (K) float64: targets are (value - offset) / scale; undefined if they are not scaled
-  at::Tensor scales = {};       // (K) float64
+  at::Tensor offsets = {};     // (K) float64: targets are (value - offset) / scale; undefined if they are not scaled
+  at::Tensor scales = {};      // (K) float64
 
   int64_t place_of_median() const;
 };

@@ -10,10 +10,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "base/error.h"
-#include "base/numbers.h"
 #include "base/text.h"
 
 namespace rnnlab {
@@ -164,24 +165,37 @@ std::vector<double> levels_of(const TrainingSettings& settings) {
 
 namespace {
 
+// Returns the smallest known target, in its own units.
+double smallest_target(const Samples& part, const FittedData& data) {
+  double smallest = std::numeric_limits<double>::infinity();
+  const at::Tensor rows = target_rows(part);
+  for_rows_at_a_time(rows.size(0), [&](int64_t first, int64_t count) {
+    const at::Tensor values = in_units_of_targets(rows.narrow(0, first, count), data, {});
+    smallest = std::min(smallest, values.nan_to_num(smallest).min().item<double>());
+  });
+  return smallest;
+}
+
 // Rounding by the scaling of targets may leave a count of 0 a little below it.
-void require_counts(const Samples& part, const FittedData& data, const std::string& name) {
-  constexpr double kLeast = -1e-3;
-  const at::Tensor counts = in_units_of_targets(target_rows(part), data, part.target_bases);
-  const at::Tensor are_negative = counts.lt(kLeast);
-  if (!are_negative.any().item<bool>()) return;
-  throw_error(ExitCode::kData,
-              "training.loss: poisson forecasts counts, but {} targets of the {} part are negative, the smallest {:g}; "
-              "use another loss, such as gaussian",
-              format_count(are_negative.sum().item<int64_t>()), name, counts.masked_select(are_negative).min().item<double>());
+double least_count(const FittedData& data) {
+  constexpr double kRounding = 1e-6;
+  double largest = 0;
+  for (const ColumnScale& target : data.target_scales)
+    largest = std::max(largest, target.scale + std::abs(target.offset));
+  return -kRounding * largest;
 }
 
 }  // namespace
 
-void require_targets_of(const TrainingSettings& settings, const Dataset& dataset) {
-  if (!has_distribution(settings.loss) || !info_of(settings.loss).distribution->is_of_counts) return;
-  require_counts(dataset.train, dataset, "training");
-  if (dataset.valid.size() > 0) require_counts(dataset.valid, dataset, "validation");
+void require_targets_of(const TrainingSettings& settings, const Samples& part, const FittedData& data) {
+  if (part.size() == 0 || !has_distribution(settings.loss) || !info_of(settings.loss).distribution->is_of_counts)
+    return;
+  const double smallest = smallest_target(part, data);
+  if (smallest >= least_count(data)) return;
+  throw_error(ExitCode::kData,
+              "training.loss: poisson forecasts counts, but the smallest target is {:g}; use another loss, such as "
+              "gaussian",
+              smallest);
 }
 
 namespace {

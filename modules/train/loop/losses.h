@@ -7,6 +7,8 @@
 #include <ATen/core/Reduction.h>
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -98,9 +100,16 @@ int64_t numbers_per_target(const TrainingSettings& settings);
 std::vector<double> levels_of(const TrainingSettings& settings);
 
 // Throws UserError kData for a target that the loss has no value for: a negative count.
-void require_targets_of(const TrainingSettings& settings, const Dataset& dataset);
+void require_targets_of(const TrainingSettings& settings, const Samples& part, const FittedData& data);
 
-// Returns "mse, mae or huber": the names of the losses of such targets.
+// Calls work(first, count) for consecutive pieces of rows: copies of all of them may not fit into memory.
+template <class Work>
+void for_rows_at_a_time(int64_t num_rows, Work work) {
+  constexpr int64_t kMost = 65'536;
+  for (int64_t first = 0; first < num_rows; first += kMost) work(first, std::min(kMost, num_rows - first));
+}
+
+// Returns "mse, mae, huber ...": the names of the losses of such targets.
 std::string names_of_losses(LossTargets targets);
 
 // Returns the names of the losses with a distribution.

@@ -164,6 +164,11 @@ Evaluation elementwise_loss(const Loss& loss, const at::Tensor& output, const at
   return with_errors(mean, info.kind, loss.point(output.detach()), targets, weights, count);
 }
 
+bool belong_together(const at::Tensor& output, const at::Tensor& targets, int64_t numbers_per_target) {
+  return output.dim() == targets.dim() && output.size(-1) == targets.size(-1) * numbers_per_target &&
+         output.sizes().slice(0, output.dim() - 1) == targets.sizes().slice(0, targets.dim() - 1);
+}
+
 ErrorUnits error_units(const std::vector<ColumnScale>& scales, c10::Device device) {
   if (scales.empty()) return {};
   double widest = 0.0;
@@ -200,7 +205,8 @@ Evaluation Objective::evaluate(const at::Tensor& output, const Batch& batch) con
   if (are_classes && (has_missing || class_weights_.defined()))
     return weighted_cross_entropy(values, targets, class_weights_, count);
   if (are_classes) return cross_entropy(loss_, values, targets);
-  RNNLAB_INVARIANT(values.numel() == targets.numel() * loss_.numbers_per_target(), "an output must belong to a target");
+  RNNLAB_INVARIANT(belong_together(values, targets, loss_.numbers_per_target()),
+                   "the output must have the rows of the targets, and its numbers for each target of a row");
   return elementwise_loss(loss_, values, targets, error_units_.weights,
                           has_missing ? std::optional(count) : std::nullopt);
 }

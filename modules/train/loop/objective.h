@@ -50,12 +50,12 @@ class Objective {
   void weight_classes(at::Tensor weights) { class_weights_ = std::move(weights); }
 
   // Shapes of output and targets: (B, classes) and (B), or (B, K) and (B, K); of each step (T, B, classes) and (T, B),
-  // or (T, B, K) and (T, B, K), where a distribution (losses.h) has K * P outputs. Steps beyond a sequence's length do not count. Computes in float32 for every type of
-  // the output. Binary cross-entropy takes logits and any real targets, as in sum(softplus(x) - t x); with targets
-  // outside [0, 1] it has no lower bound. Missing targets (Batch::target_counts) do not count: their losses, gradients
-  // and metrics are 0, and means are over the others. `metric_sum` is the number of correct answers (cross-entropies)
-  // or the sum of absolute weighted errors (losses of numbers). For binary targets an answer is correct if (logit > 0)
-  // equals (target >= 0.5).
+  // or (T, B, K) and (T, B, K), where a distribution (losses.h) has K * P outputs. Steps beyond a sequence's length do
+  // not count. Computes in float32 for every type of the output. Binary cross-entropy takes logits and any real
+  // targets, as in sum(softplus(x) - t x); with targets outside [0, 1] it has no lower bound. Missing targets
+  // (Batch::target_counts) do not count: their losses, gradients and metrics are 0, and means are over the others.
+  // `metric_sum` is the number of correct answers (cross-entropies) or the sum of absolute weighted errors (losses of
+  // numbers). For binary targets an answer is correct if (logit > 0) equals (target >= 0.5).
   Evaluation evaluate(const at::Tensor& output, const Batch& batch) const;
 
   // Returns the metrics of the task by their names in the list (results/metrics.h). Errors are over all targets of all

@@ -171,10 +171,15 @@ void throw_diverged_in_validation(int64_t epoch, int64_t step, double loss, cons
 double loss_of_zero_outputs(const Loss& loss, const Dataset& dataset) {
   if (loss.info().takes_classes()) return std::log(static_cast<double>(dataset.shape.num_outputs));
   const at::Tensor targets = target_rows(dataset.train).to(at::kFloat);
-  const at::Tensor zeros = at::zeros({targets.size(0), targets.size(1) * loss.numbers_per_target()});
-  const at::Tensor losses = loss.compute(zeros, targets, at::Reduction::None);
-  // A missing target is NaN, and so is its loss.
-  return losses.nanmean(at::OptionalIntArrayRef(), /*keepdim=*/false, at::kDouble).item<double>();
+  double sum = 0, num_known = 0;
+  for_rows_at_a_time(targets.size(0), [&](int64_t first, int64_t count) {
+    const at::Tensor zeros = at::zeros({count, targets.size(1) * loss.numbers_per_target()});
+    // A missing target is NaN, and so is its loss.
+    const at::Tensor losses = loss.compute(zeros, targets.narrow(0, first, count), at::Reduction::None).to(at::kDouble);
+    sum += losses.nansum().item<double>();
+    num_known += losses.isnan().logical_not().sum().item<double>();
+  });
+  return sum / num_known;
 }
 
 std::optional<std::string> high_loss_warning(double train_loss, double of_zeros) {

@@ -144,8 +144,8 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
       train_loop_(
           train_batches_, options.settings.accumulate,
           [this](auto batches, int64_t slot) { return step_.run(batches, slot); }, replay(options), agreement(options)),
-      score_metrics_(asked_metrics(options.settings), Loss(options.settings, dataset, at::kCPU), dataset,
-                     dataset.valid, dataset.naive_errors),
+      score_metrics_(asked_metrics(options.settings), Loss(options.settings, dataset, at::kCPU), dataset, dataset.valid,
+                     dataset.naive_errors),
       epoch_(options.device) {
   if (options.settings.carry_state && has_ranks())
     throw_error(ExitCode::kUsage,

@@ -12,16 +12,19 @@
 namespace rnnlab {
 namespace {
 
+constexpr int64_t kLeastPatienceOfAuto = 10;
+
 using Settings = TrainingSettings;
 using config::Checker;
 using config::kMostCounted;
 using config::kMostFloat;
 
 void list_bounds(config::Schema<Settings>& s) {
-  s.field("epochs", &Settings::epochs,
-          "passes over the training data; 0: no bound by epochs; auto: until the validation loss, or what early_stopping "
-          "names, has not improved for 10 epochs (or patience, if that is more), at most 1,000, with schedule: plateau if "
-          "none is set")
+  s.field(
+       "epochs", &Settings::epochs,
+       "passes over the training data; 0: no bound by epochs; auto: until the validation loss, or what early_stopping "
+       "names, has not improved for 10 epochs (or patience, if that is more), at most 1,000, with schedule: plateau if "
+       "none is set")
       .between(0, kMostCounted)
       .or_word("auto", kEpochsByPlateau)
       .may_change(config::Change::kOnResume, config::Change::kOnCompare);
@@ -81,9 +84,10 @@ void list_optimizer(config::Schema<Settings>& s) {
           "what is minimised; auto: the loss of the data's task; huber: half the squared error up to an error of 1, in "
           "units of the scaled targets, and the absolute error from there on; quantile, gaussian, student, poisson: "
           "forecasts with intervals (docs/forecasts.md)");
-  s.field("quantiles", &Settings::quantiles,
-          "quantile, gaussian, student, poisson: the levels of the quantiles that are forecast, ascending and with 0.5, "
-          "the median; the lowest and the highest are the ends of the interval; empty: 0.1, 0.5 and 0.9")
+  s.field(
+       "quantiles", &Settings::quantiles,
+       "quantile, gaussian, student, poisson: the levels of the quantiles that are forecast, ascending and with 0.5, "
+       "the median; the lowest and the highest are the ends of the interval; empty: 0.1, 0.5 and 0.9")
       .above(0.0)
       .below(1.0);
   s.field("class_weights", &Settings::class_weights,
@@ -142,7 +146,7 @@ void list_stopping_and_timing(config::Schema<Settings>& s) {
       .may_change(config::Change::kOnUse, config::Change::kOnCompare);
   s.field("early_stopping", &Settings::early_stopping,
           "the metric that must keep improving, and that the best checkpoint is chosen by")
-      .one_of(metric_columns())
+      .one_of(goal_columns())
       .may_change(config::Change::kOnCompare);
   s.field("patience", &Settings::patience, "early stopping: epochs without improvement after which the run ends")
       .unit("epochs")
@@ -207,8 +211,8 @@ void check_quantiles(const Settings& t, Checker& checker) {
   if (t.quantiles.empty()) return;
   if (levels_of(t).empty())
     return checker.complain({"quantiles", "loss"}, fmt::format("only losses with a distribution have quantiles: use "
-                                                              "loss: {}, or remove quantiles",
-                                                              names_of_distributions()));
+                                                               "loss: {}, or remove quantiles",
+                                                               names_of_distributions()));
   if (std::ranges::adjacent_find(t.quantiles, std::ranges::greater_equal()) != t.quantiles.end())
     return checker.complain({"quantiles"}, "levels must ascend, such as [0.1, 0.5, 0.9]");
   if (t.quantiles.size() < 3 || t.quantiles.front() >= 0.5 || t.quantiles.back() <= 0.5 ||
@@ -220,6 +224,9 @@ void check_quantiles(const Settings& t, Checker& checker) {
 
 void check_bounds(const Settings& t, Checker& checker) {
   const bool is_auto = t.epochs == kEpochsByPlateau;
+  if (is_auto && t.patience != TrainingSettings().patience && t.patience < kLeastPatienceOfAuto)
+    checker.complain({"epochs", "patience"}, fmt::format("auto waits for at least {}: raise patience, or remove it",
+                                                         counted(kLeastPatienceOfAuto, "epoch")));
   if (is_auto && info_of(t.schedule).lasts_to_the_end && !t.decay_steps)
     checker.complain({"epochs", "schedule", "decay_steps"},
                      fmt::format("{} needs to know the last step: set a number of epochs, or decay_steps",
@@ -242,7 +249,6 @@ void check_optimizer(const Settings& t, Checker& checker) {
 }
 
 constexpr int64_t kUsualDecayPatience = 2;
-constexpr int64_t kLeastPatienceOfAuto = 10;
 
 void check_plateaus(const Settings& t, Checker& checker) {
   if (!info_of(t.schedule).counts_plateaus()) {
@@ -287,6 +293,7 @@ void check_tensorboard(const Settings& t, Checker& checker) {
 config::Schema<StopAt> make_stop_at_schema() {
   config::Schema<StopAt> s("The values of validation at which a run ends");
   for (const MetricInfo& metric : metric_list()) {
+    if (!metric.is_goal) continue;
     const char* const bound = metric.range.better == Better::kLarger ? "at least" : "at most";
     auto field =
         s.entry(fmt::format("valid_{}", metric.name), &StopAt::values, fmt::format("{} this {}", bound, metric.help));

@@ -96,8 +96,9 @@ struct TrainingSettings {
   static const config::Schema<TrainingSettings>& schema();
 };
 
-// Replaces `epochs: auto` by what it stands for: at most 1,000 epochs, early stopping by the validation loss, and, unless
-// the schedule is set, half the learning rate at each plateau. A run records these settings, so that it can be resumed.
+// Replaces `epochs: auto` by what it stands for: at most 1,000 epochs, early stopping by the validation loss, and,
+// unless the schedule is set, half the learning rate at each plateau. A run records these settings, so that it can be
+// resumed.
 void settle_epochs(TrainingSettings& settings);
 
 // Returns the schedule of `settings`. If the file gives no decay_steps, cosine reaches its minimum at the run's last

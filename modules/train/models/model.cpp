@@ -2,6 +2,7 @@
 #include "train/models/model.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
@@ -230,42 +231,63 @@ double dot(const double* a, const double* b, int64_t size) {
   return std::accumulate(parts.begin(), parts.end(), 0.0);
 }
 
-// Makes the rows of (N, M) float64, N <= M, orthonormal one after the other (Gram and Schmidt, in the modified form).
-// LAPACK's QR would be faster, but its last digits differ from processor to processor.
-void make_rows_orthonormal(const at::Tensor& rows) {
-  const int64_t count = rows.size(0), size = rows.size(1);
-  auto* const first = rows.mutable_data_ptr<double>();
-  for (int64_t i = 0; i < count; ++i) {
-    double* const row = first + i * size;
-    for (const double* other = first; other < row; other += size) {
-      const double part = dot(row, other, size);
-      for (int64_t k = 0; k < size; ++k) row[k] -= part * other[k];
-    }
-    const double norm = std::sqrt(dot(row, row, size));
-    for (int64_t k = 0; k < size; ++k) row[k] /= norm;
+// Subtracts from a row its projections onto the `count` orthonormal rows from `first` on.
+void subtract_projections(double* row, const double* first, int64_t count, int64_t size) {
+  for (const double* other = first; other < first + count * size; other += size) {
+    const double part = dot(row, other, size);
+    for (int64_t k = 0; k < size; ++k) row[k] -= part * other[k];
   }
 }
 
-// values: (gates * hidden, hidden), or with heads fewer columns.
-void draw_orthogonal(const at::Tensor& values, const at::Generator& generator) {
-  const at::Tensor columns = at::empty({values.size(1), values.size(0)}, at::kDouble).normal_(0.0, 1.0, generator);
-  make_rows_orthonormal(columns);
-  values.copy_(columns.t());
+void normalize(double* row, int64_t size) {
+  const double norm = std::sqrt(dot(row, row, size));
+  for (int64_t k = 0; k < size; ++k) row[k] /= norm;
 }
 
-// As in torch.nn, the gates of an LSTM are i, f, g and o.
-void open_forget_gate(const Model& model, const at::Tensor& bias) {
-  const RecurrentOptions& options = model.recurrent().options();
-  if (info_of(options.cell).library == LibraryCell::kLstm) bias.narrow(0, options.hidden_size, options.hidden_size).fill_(1);
+// Makes the rows of (N, M) float64, N <= M, orthonormal one after the other (Gram and Schmidt, in the modified form), a
+// block of rows at a time. LAPACK's QR would be faster, but its last digits differ from processor to processor.
+void make_rows_orthonormal(const at::Tensor& rows) {
+  constexpr int64_t kBlock = 32;  // rows that stay in the cache
+  const int64_t count = rows.size(0), size = rows.size(1);
+  auto* const first = rows.mutable_data_ptr<double>();
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const int64_t end = std::min(begin + kBlock, count);
+    double* const block = first + begin * size;
+    for (int64_t i = begin; i < end; ++i) {
+      subtract_projections(first + i * size, block, i - begin, size);
+      normalize(first + i * size, size);
+    }
+    at::parallel_for(end, count, 1, [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) subtract_projections(first + i * size, block, end - begin, size);
+    });
+  }
+}
+
+// values: (gates * heads * width, width). The matrix of a head is that of all its gates.
+void draw_orthogonal(const at::Tensor& values, int64_t heads, const at::Generator& generator) {
+  const int64_t width = values.size(1), num_gates = values.size(0) / (heads * width);
+  const at::Tensor by_head = values.view({num_gates, heads, width, width});
+  for (int64_t head = 0; head < heads; ++head) {
+    const at::Tensor columns = at::empty({width, num_gates * width}, at::kDouble).normal_(0.0, 1.0, generator);
+    make_rows_orthonormal(columns);
+    by_head.select(1, head).copy_(columns.t().view({num_gates, width, width}));
+  }
+}
+
+void open_forget_gate(const RecurrentOptions& options, const at::Tensor& bias) {
+  constexpr std::array<std::string_view, 4> kGatesOfLstm = {"i", "f", "g", "o"};  // as in torch.nn
+  if (std::ranges::equal(info_of(options.cell).text.gates, kGatesOfLstm))
+    bias.narrow(0, options.hidden_size, options.hidden_size).fill_(1);
 }
 
 void draw_as_keras(const Model& model, const std::string& name, const at::Tensor& values,
                    const at::Generator& generator) {
   constexpr double kBoundOfEmbeddings = 0.05;
-  if (name.starts_with("recurrent.weight_hh")) return draw_orthogonal(values, generator);
+  if (name.starts_with("recurrent.weight_hh"))
+    return draw_orthogonal(values, model.recurrent().options().heads, generator);
   if (is_embedding(name)) return static_cast<void>(values.uniform_(-kBoundOfEmbeddings, kBoundOfEmbeddings, generator));
   draw_as_xavier(values, generator);
-  if (name.starts_with("recurrent.bias_ih")) open_forget_gate(model, values);
+  if (name.starts_with("recurrent.bias_ih")) open_forget_gate(model.recurrent().options(), values);
 }
 
 }  // namespace

@@ -90,9 +90,9 @@ int64_t num_parameters(const Model& model);
 //            dense layers and convolutions; embedding N(0, 1), but a tied embedding is drawn as the output layer.
 //   xavier   weights U(-a, a) with a = sqrt(6 / (inputs + outputs)); biases 0. The outputs of a recurrent kernel are
 //            those of all its gates, as in Keras.
-//   keras    as xavier, but recurrent weights have orthonormal columns over all gates (Saxe, McClelland and Ganguli
-//            2013), an LSTM's forget gate has the bias 1 (Gers, Schmidhuber and Cummins 2000; Jozefowicz, Zaremba and
-//            Sutskever 2015), and embeddings U(-0.05, 0.05).
+//   keras    as xavier, but recurrent weights have orthonormal columns over all gates of a head (Saxe, McClelland and
+//            Ganguli 2013), the forget gate of lstm and lstm_peephole has the bias 1 (Gers, Schmidhuber and Cummins
+//            2000; Jozefowicz, Zaremba and Sutskever 2015), and embeddings U(-0.05, 0.05).
 void initialize(Model& model, Initialization initialization, uint64_t seed);
 
 }  // namespace rnnlab

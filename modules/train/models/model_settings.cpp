@@ -92,9 +92,10 @@ void list_head(config::Schema<Settings>& s) {
       .unit("units")
       .between(1, 65536);
   s.field("tied", &Settings::tied, "language model: the output layer's weights are the embedding's");
-  s.field("initialization", &Settings::initialization,
-          "initial weights: as torch.nn draws them; xavier: Xavier-uniform kernels and zero biases; keras: as Keras "
-          "draws them, with orthogonal recurrent kernels, and 1 as the bias of an LSTM's forget gate");
+  s.field(
+      "initialization", &Settings::initialization,
+      "initial weights: as torch.nn draws them; xavier: Xavier-uniform kernels and zero biases; keras: as Keras "
+      "draws them, with orthogonal recurrent kernels, and 1 as the bias of the forget gate of lstm and lstm_peephole");
   s.field("initial_weights", &Settings::initial_weights,
           "safetensors file with the initial weights, of the whole model or of the recurrent layer only, with the "
           "names of PyTorch, Keras, TensorFlow or xlstm; searched from the current directory, then from the experiment "

@@ -18,8 +18,8 @@ class SequenceModel : public Model {
  public:
   SequenceModel(const ModelSettings& settings, LayerChoice layer, const DataShape& shape);
 
-  // Maps batch inputs (T, B, F) to (B, model_outputs()), or to (T, B, model_outputs()) if each step has a target. Steps beyond
-  // a sequence's length have no influence on the outputs of other steps.
+  // Maps batch inputs (T, B, F) to (B, model_outputs()), or to (T, B, model_outputs()) if each step has a target. Steps
+  // beyond a sequence's length have no influence on the outputs of other steps.
   at::Tensor forward(const Batch& batch) override;
 
  private:

@@ -120,7 +120,8 @@ TEST_F(Overview, OfReorderedRowsHasTheDatesOfItsTargets) {
 }
 
 TEST_F(Overview, OfADistributionHasItsLowestAndHighestQuantiles) {
-  const PredictionOverview all = overview(train_series({"training.loss=gaussian", "training.quantiles=[0.2, 0.5, 0.9]"}));
+  const PredictionOverview all =
+      overview(train_series({"training.loss=gaussian", "training.quantiles=[0.2, 0.5, 0.9]"}));
   EXPECT_THAT(all.levels, ElementsAre(0.2, 0.5, 0.9));
   const ForecastCurve& curve = all.forecasts.at(0);
   ASSERT_EQ(curve.low.size(), curve.truth.size());

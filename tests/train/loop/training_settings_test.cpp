@@ -51,6 +51,8 @@ TEST(TrainingSettings, CombinationsWithoutSenseNameTheirKeys) {
   expect_golden(complaint("{decay_patience: 2}"));
   expect_golden(complaint("{decay_steps: 10}"));
   expect_golden(complaint("{epochs: auto, schedule: cosine}"));
+  expect_golden(complaint("{epochs: auto, patience: 5}"));
+  expect_golden(complaint("early_stopping: valid_coverage"));
   expect_golden(complaint("{epochs: auto, schedule: plateau, decay_rate: 0.5, decay_patience: 10}"));
   expect_golden(complaint("{quantiles: [0.1, 0.5, 0.9]}"));
   expect_golden(complaint("{loss: gaussian, quantiles: [0.9, 0.5, 0.1]}"));
@@ -66,8 +68,9 @@ TEST(TrainingSettings, AutomaticEpochsEndAtAPlateau) {
   EXPECT_EQ(settings.patience, 10);
   EXPECT_EQ(settings.schedule, ScheduleKind::kPlateau);
   EXPECT_THAT(read(config::print(settings, TrainingSettings::schema())).complaints, IsEmpty());
-  TrainingSettings own = read("{epochs: auto, patience: 20, early_stopping: valid_rmse, schedule: exponential, "
-                              "decay_rate: 0.9, decay_steps: 100}")
+  TrainingSettings own = read(
+                             "{epochs: auto, patience: 20, early_stopping: valid_rmse, schedule: exponential, "
+                             "decay_rate: 0.9, decay_steps: 100}")
                              .settings;
   settle_epochs(own);
   EXPECT_EQ(own.early_stopping, "valid_rmse");

@@ -147,6 +147,20 @@ TEST(Initialize, KerasHasOrthogonalRecurrentKernelsAndAnOpenForgetGate) {
   EXPECT_EQ(largest(*model, "recurrent.bias_hh_l0"), 0.0);
 }
 
+// A matrix of 40 columns takes more than one block.
+TEST(Initialize, KerasMakesTheMatrixOfEachHeadOrthogonal) {
+  ModelSettings settings = settings_with(Initialization::kKeras);
+  settings.cell = Cell::kSlstm;
+  settings.hidden_size = 80;
+  settings.heads = 2;
+  const auto model = initialized_model(settings, kShape, LayerKind::kNaive);
+  const at::Tensor weight = model->named_parameters()["recurrent.weight_hh_l0"].to(at::kDouble).view({-1, 2, 40, 40});
+  for (const int64_t head : {0, 1}) {
+    const at::Tensor own = weight.select(1, head).reshape({-1, 40});
+    EXPECT_LT((own.t().mm(own) - at::eye(40, at::kDouble)).abs().max().item<double>(), 1e-6);
+  }
+}
+
 TEST(Initialize, KerasOpensNoGateOfOtherCells) {
   ModelSettings settings = settings_with(Initialization::kKeras);
   settings.cell = Cell::kGru;

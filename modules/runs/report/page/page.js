@@ -53,7 +53,9 @@
         return made;
       };
       if (this.chart.kind === "curves") {
-        const canBeLogarithmic = this.chart.curves.every((curve) => curve.points.every(([, y]) => y === null || y > 0));
+        const areAbove0 = (values) => values.every((y) => y === null || y > 0);
+        const canBeLogarithmic = this.chart.curves.every(({ points, intervals }) =>
+          areAbove0(points.map(([, y]) => y)) && areAbove0((intervals ?? []).map(([, low]) => low)));
         if (canBeLogarithmic)
           button("Log scale", (self) => {
             this.state.logarithmic = !this.state.logarithmic;
