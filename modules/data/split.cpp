@@ -127,6 +127,7 @@ int64_t block_size(int64_t num_others, const SplitRequest& request) {
 }  // namespace
 
 FoldBlock fold_block(int64_t num_others, const SplitRequest& request) {
+  RNNLAB_INVARIANT(request.fold >= 1 && request.fold <= request.num_folds, "a run is of one fold");
   const int64_t size = block_size(num_others, request);
   return {num_others - saturating_multiply(request.num_folds - request.fold + 1, size), size};
 }
@@ -190,6 +191,7 @@ RowSplit one_of_k_folds(RowSplit split, const SplitRequest& request, const std::
   if (num_rows < request.num_folds)
     throw_error(ExitCode::kData, "{}: data.folds: {} folds need at least {}, but it has {}{}; use fewer folds", origin,
                 request.num_folds, counted(request.num_folds, request.unit), num_rows, beside_test(split));
+  RNNLAB_INVARIANT(request.fold >= 1 && request.fold <= request.num_folds, "a run is of one fold");
   const std::vector<int64_t> rows = std::exchange(split.train, {}), folds = folds_of(rows, request, classes);
   for (size_t i = 0; i < rows.size(); ++i) (folds[i] == request.fold ? split.valid : split.train).push_back(rows[i]);
   return split;
@@ -197,7 +199,6 @@ RowSplit one_of_k_folds(RowSplit split, const SplitRequest& request, const std::
 
 RowSplit rows_of_fold(int64_t num_all, const SplitRequest& request, const std::string& origin,
                       std::span<const int64_t> classes) {
-  RNNLAB_INVARIANT(request.fold >= 1 && request.fold <= request.num_folds, "a run is of one fold");
   RowSplit split = without_test_part(num_all, request, origin, classes);
   return request.how == Split::kRandom ? one_of_k_folds(std::move(split), request, origin, classes)
                                        : rolling_origin(std::move(split), request, origin);
