@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <tuple>
 
 #include "base/error.h"
@@ -76,11 +77,12 @@ void check_ordered_folds(const DataSettings& settings, config::Checker& checker)
     checker.complain({"folds", "num_valid"},
                      "each fold has a validation part: set num_valid to its size, or remove it");
   if (settings.num_valid || settings.valid_fraction * num_folds < 1) return;
-  checker.complain(
-      {"folds", "valid_fraction"},
-      fmt::format("{} validation parts of {} of the samples leave none for training: use a valid_fraction "
-                  "below {}",
-                  *settings.folds, format_shortest(settings.valid_fraction), format_significant(1 / num_folds, 3)));
+  constexpr double kPerMille = 1000;  // three digits, rounded down
+  checker.complain({"folds", "valid_fraction"},
+                   fmt::format("{} validation parts of {} of the samples leave none for training: use a valid_fraction "
+                               "below {}",
+                               *settings.folds, format_shortest(settings.valid_fraction),
+                               format_shortest(std::floor(kPerMille / num_folds) / kPerMille)));
 }
 
 void check_folds(const DataSettings& settings, config::Checker& checker) {
@@ -134,7 +136,7 @@ void add_source_and_size_fields(Schema& schema) {
       .may_change(config::Change::kOnUse);
 }
 
-void add_split_and_scaling_fields(Schema& schema) {
+void add_split_fields(Schema& schema) {
   schema
       .field("num_test", &DataSettings::num_test,
              "number of samples that are kept for the test part: the last of the file (of each series, if group is "
@@ -174,6 +176,9 @@ void add_split_and_scaling_fields(Schema& schema) {
       .at_least(1)
       .at_most(100);
   schema.field("seed", &DataSettings::seed, "seed of generated data and of random splits").at_least(0);
+}
+
+void add_scaling_and_task_fields(Schema& schema) {
   schema.field(
       "normalize", &DataSettings::normalize,
       "how inputs are scaled, fitted on the training part: unit (bytes / byte_maximum), standard or minmax for each "
@@ -369,7 +374,8 @@ void require_known_keys(const Schema& schema) {
 Schema make_schema() {
   Schema schema("Where the samples come from");
   add_source_and_size_fields(schema);
-  add_split_and_scaling_fields(schema);
+  add_split_fields(schema);
+  add_scaling_and_task_fields(schema);
   add_array_fields(schema);
   add_file_fields(schema);
   add_csv_format_fields(schema);

@@ -63,7 +63,8 @@ TEST_F(Folds, AreRunsOfOneCommand) {
 }
 
 TEST_F(Folds, RunAgainInEachRepeat) {
-  program_.run({"train", "waves.yaml", "--quiet", "data.folds=2", "repeats=2"}, 0);
+  const auto result = program_.run({"train", "waves.yaml", "data.folds=2", "repeats=2"}, 0);
+  EXPECT_THAT(result.errors, HasSubstr("sweep={seed: [1, 2, 3]}")) << "repeats have one seed";
   EXPECT_EQ(program_.run_folders("waves").size(), 4u);
   const auto comparison = json_of({"compare", "runs/waves", "--json"});
   ASSERT_EQ(comparison["groups"].size(), 2u);
