@@ -98,8 +98,10 @@ Json file_json(const CheckedFile& checked) {
                {"repeats_until", to_json(checked.repeats.until)},
                {"cases", Json::array()}};
   for (size_t i = 0; i < checked.cases.size(); ++i)
-    json["cases"].push_back(
-        {{"label", checked.labels[i]}, {"settings", settings_json(Experiment::schema().spec(), &checked.cases[i])}});
+    for (const ExperimentCase& one :
+         with_folds({.label = checked.labels[i], .experiment = checked.cases[i], .places = {}}))
+      json["cases"].push_back(
+          {{"label", one.label}, {"settings", settings_json(Experiment::schema().spec(), &one.experiment)}});
   return json;
 }
 

@@ -21,6 +21,9 @@ Runs that differ only in their seed are pooled. Intervals are over the processes
 three processes on each side, and a verdict needs five. The baseline is the sweep's first case. Runs of other work, such
 as lstm and gru, have losses and metrics to compare, but no ratio of times. docs/timing.md says what the numbers mean.
 
+Runs of the folds of a back-test are of different data, so their times are not compared. A table above the times has
+their metrics over the folds, as `rnnlab rank` does.
+
 Runs that differ only in devices get a speed-up and an efficiency. --scaling compares the work of each device in runs
 with equal batches per device, relative to the fewest devices (docs/several-gpus.md).
 
@@ -48,12 +51,14 @@ ComparisonAdditions additions_of(const std::vector<RunRecord>& runs, const Compa
   ComparisonAdditions additions;
   if (options.fair) additions.held_equal = held_equal(runs);
   if (options.matrices) additions.epoch_matrices = epoch_matrices(runs);
+  additions.over_folds = rank_folds(runs);
   return additions;
 }
 
 std::string text_of(const Comparison& comparison, const ComparisonAdditions& additions, Detail detail) {
   const size_t width = table_width();
-  std::string text = comparison_text(comparison, width, detail);
+  const auto& folds = additions.over_folds;
+  std::string text = (folds ? ranking_text(*folds, width) + "\n" : "") + comparison_text(comparison, width, detail);
   if (const auto& matrices = additions.epoch_matrices) text += "\n" + epoch_matrices_text(*matrices, comparison, width);
   if (const auto& held = additions.held_equal) text += "\n" + held_equal_text(*held);
   return text;

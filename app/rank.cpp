@@ -17,7 +17,8 @@ namespace rnnlab::app {
 namespace {
 
 constexpr const char* kRankFooter = R"(
-Runs that differ only in their seed are one row, with mean and spread. Everything else in which runs differ is a column.
+Runs that differ only in their seed are one row, with mean and spread, and so are the folds of a back-test (data.folds).
+Everything else in which runs differ is a column.
 The value is that of each run's best epoch: by training.early_stopping if that is set, else by the validation loss.
 Nothing is refused, so a folder of folders may be named too. Damaged runs are left out, with exit code 3. Times are
 listed without comparison.

@@ -100,12 +100,23 @@ std::string summary_line(const RunOutcome& run) {
   return fmt::format("{}; {}\n{}\n", line, summary.stop_reason, run.folder.string());
 }
 
-// The user requested these runs together, so reasons against a fair comparison are reported, not refused.
-Comparison compare_all(const std::vector<RunOutcome>& runs) {
+std::vector<RunRecord> records_of(const std::vector<RunOutcome>& runs) {
   std::vector<RunRecord> records;
   for (const RunOutcome& run : runs) records.push_back(load_run(run.folder));
   name_own_cells(records);
-  return compare(records, {.baseline = "", .on_difference = OnDifference::kReport});
+  return records;
+}
+
+// The user requested these runs together, so reasons against a fair comparison are reported, not refused.
+Comparison compare_all(const std::vector<RunRecord>& runs) {
+  return compare(runs, {.baseline = "", .on_difference = OnDifference::kReport});
+}
+
+// A back-test asks for the mean over its folds, so this table comes before the times.
+std::string results_text(const std::vector<RunRecord>& runs, Detail detail) {
+  const auto folds = rank_folds(runs);
+  return (folds ? ranking_text(*folds, table_width()) + "\n" : "") +
+         comparison_text(compare_all(runs), table_width(), detail);
 }
 
 // Nothing is compared with a single run, so the reasons to doubt its times are one line. A comparison has them all. A
@@ -123,9 +134,13 @@ void print_results(const RunAllOutcome& all, const TrainOptions& options, Logger
   const std::vector<RunOutcome>& runs = all.finished;
   if (runs.empty()) return;
   if (runs.size() == 1 && !options.quiet && !all.can_resume) log_remarks(runs.front(), logger);
-  if (options.json) return print_data(comparison_json(compare_all(runs)));
-  if (runs.size() == 1) return print_text(summary_line(runs.front()));
-  print_text(comparison_text(compare_all(runs), table_width(), options.verbose ? Detail::kAll : Detail::kAnswer));
+  const bool is_one = runs.size() == 1;
+  if (is_one && !options.json) return print_text(summary_line(runs.front()));
+  const std::vector<RunRecord> records = records_of(runs);
+  if (options.json)
+    print_data(comparison_json(compare_all(records), {.over_folds = is_one ? std::nullopt : rank_folds(records)}));
+  else
+    print_text(results_text(records, options.verbose ? Detail::kAll : Detail::kAnswer));
 }
 
 // Returns the arguments of the process for one run of a measurement, except the run itself.

@@ -346,7 +346,7 @@ SourceInfo info_of_arrays(std::string_view description) {
           .keys = {"path",         "valid_fraction", "test_fraction", "split",        "stratify",      "seed",
                    "normalize",    "task",           "missing",       "train_inputs", "train_targets", "train_lengths",
                    "valid_inputs", "valid_targets",  "valid_lengths", "num_test",     "test_inputs",   "test_targets",
-                   "test_lengths", "num_classes",    "target_per",    "byte_maximum"},
+                   "test_lengths", "num_classes",    "target_per",    "byte_maximum", "folds",         "fold"},
           .check = check_arrays,
           .least_shape = least_array_shape,
           .load = [](const DataSettings& settings) { return load_arrays(settings, read, Use::kTraining); },

@@ -122,6 +122,12 @@ SeriesWindows windows_of_series(const CsvPart& part, const std::vector<int64_t>&
 // data.missing: drop a row of which a feature is missing, which is in no sequence.
 Windows sequences_of(const CsvPart& part, const DataSettings& settings);
 
+// Returns the rows of a fold (split.h) of each series by itself, for a request that counts rows; csv_folds.cpp. A
+// series that begins so late that it has too few rows before its block is not in the fold, and a note counts such
+// series: to train on it would be to train on rows that are later than those of validation. Throws UserError kData if
+// no series has rows for all folds.
+RowSplit fold_of_each_series(const CsvPart& part, const SplitRequest& request, std::vector<std::string>& notes);
+
 // The functions below (csv_rows.cpp) say which row of a CSV file the prediction of each sample is for, and why the
 // remaining rows have no sample. A row is identified by its number in the file and by the columns of data.id.
 

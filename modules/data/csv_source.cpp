@@ -68,6 +68,7 @@ void keep_first(std::vector<int64_t>& rows, std::optional<int64_t> count) {
 // Training needs rows for one window.
 void require_rows_for_validation(int64_t num_rows, const DataSettings& settings, const std::string& path) {
   if (settings.window == 0 || !settings.num_valid || has_valid_files(settings) || num_rows == 0) return;
+  if (settings.folds) return;  // rows_of_fold counts the rows of all folds
   const int64_t needed = *rows_for_later(settings.num_valid, settings);
   if (needed < num_rows) return;
   const int64_t most = num_rows - *rows_for(1, settings) - *rows_for_later(1, settings) + 1;
@@ -91,6 +92,8 @@ SplitRequest request_of_rows(const DataSettings& settings) {
   SplitRequest request = split_request(settings);
   request.num_valid = rows_for_later(request.num_valid, settings);
   request.num_test = rows_for_later(settings.num_test, settings).value();
+  request.least_train = rows_for(1, settings).value();
+  if (settings.window > 0) request.unit = "row";
   return request;
 }
 
@@ -103,6 +106,7 @@ bool has_rows_for_all_parts(int64_t num_rows, const SplitRequest& request) {
 // Each series has its own split, by the order of its rows. A series that has too few rows for all parts trains.
 RowSplit split_series(const CsvPart& part, const DataSettings& settings, std::vector<std::string>& notes) {
   const SplitRequest request = request_of_rows(settings);
+  if (request.num_folds > 0) return fold_of_each_series(part, request, notes);
   RowSplit all;
   int64_t num_too_short = 0;
   for (const CsvSeries& series : part.series) {
@@ -563,11 +567,12 @@ const SourceInfo& csv_source() {
       .description = "a table in a CSV file, or a series with a window",
       .form = DataForm::kTable,
       .tasks = {Task::kClassification, Task::kBinary, Task::kRegression},
-      .keys = {"path",       "valid_fraction", "test_fraction", "split",       "stratify",   "seed",      "normalize",
-               "task",       "train_file",     "valid_file",    "num_test",    "test_file",  "delimiter", "decimal",
-               "header",     "features",       "target",        "id",          "missing",    "window",    "categories",
-               "group",      "horizon",        "season",        "inputs_from", "target_per", "time",      "unsorted",
-               "duplicates", "gaps",           "missing_words", "known",       "calendar",   "target_as"},
+      .keys = {"path",          "valid_fraction", "test_fraction", "split",      "stratify",   "seed",
+               "normalize",     "task",           "train_file",    "valid_file", "num_test",   "test_file",
+               "delimiter",     "decimal",        "header",        "features",   "target",     "id",
+               "missing",       "window",         "categories",    "group",      "horizon",    "season",
+               "inputs_from",   "target_per",     "time",          "unsorted",   "duplicates", "gaps",
+               "missing_words", "known",          "calendar",      "target_as",  "folds",      "fold"},
       .check = check_csv,
       .least_shape = least_csv_shape,
       .load = load_csv,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <tuple>
 
 #include "base/error.h"
@@ -62,6 +63,44 @@ void check_stratify(const DataSettings& settings, Checker& checker) {
     checker.complain({"stratify", "split"}, "only a random split looks at classes: remove stratify");
 }
 
+void check_random_folds(const DataSettings& settings, config::Checker& checker) {
+  constexpr const char* kReason =
+      "in {} random folds each sample validates once, which says how many validate: remove {}";
+  if (settings.num_valid) checker.complain({"folds", "num_valid"}, fmt::format(kReason, *settings.folds, "num_valid"));
+  if (settings.valid_fraction != DataSettings().valid_fraction)
+    checker.complain({"folds", "valid_fraction"}, fmt::format(kReason, *settings.folds, "valid_fraction"));
+}
+
+void check_ordered_folds(const DataSettings& settings, config::Checker& checker) {
+  const auto num_folds = static_cast<double>(*settings.folds);
+  if (settings.num_valid == 0)
+    checker.complain({"folds", "num_valid"},
+                     "each fold has a validation part: set num_valid to its size, or remove it");
+  if (settings.num_valid || settings.valid_fraction * num_folds < 1) return;
+  constexpr double kPerMille = 1000;  // three digits, rounded down
+  checker.complain({"folds", "valid_fraction"},
+                   fmt::format("{} validation parts of {} of the samples leave none for training: use a valid_fraction "
+                               "below {}",
+                               *settings.folds, format_shortest(settings.valid_fraction),
+                               format_shortest(std::floor(kPerMille / num_folds) / kPerMille)));
+}
+
+void check_folds(const DataSettings& settings, config::Checker& checker) {
+  if (!reads_key(settings.source, "folds")) return;
+  if (settings.fold && !settings.folds)
+    checker.complain({"fold", "folds"}, "a fold is one of several: set folds to their number");
+  if (!settings.folds) return;
+  if (settings.fold.value_or(1) > *settings.folds)
+    checker.complain({"fold", "folds"}, "the folds are counted from 1 to folds");
+  if (has_valid_files(settings))
+    checker.complain({"folds", settings.valid_file.empty() ? "valid_inputs" : "valid_file"},
+                     "folds take validation from the training file, but it has a file of its own: remove one of the "
+                     "two");
+  else
+    resolved_split(settings) == Split::kRandom ? check_random_folds(settings, checker)
+                                               : check_ordered_folds(settings, checker);
+}
+
 void check_source(const DataSettings& settings, Checker& checker) {
   if (const auto check = info_of(settings.source).check) check(settings, checker);
 }
@@ -97,7 +136,7 @@ void add_source_and_size_fields(Schema& schema) {
       .may_change(config::Change::kOnUse);
 }
 
-void add_split_and_scaling_fields(Schema& schema) {
+void add_split_fields(Schema& schema) {
   schema
       .field("num_test", &DataSettings::num_test,
              "number of samples that are kept for the test part: the last of the file (of each series, if group is "
@@ -126,7 +165,20 @@ void add_split_and_scaling_fields(Schema& schema) {
       "stratify", &DataSettings::stratify,
       "whether a random split gives each part the shares that the classes (or 0 and 1 of a binary target) have "
       "in the file; unset: true");
+  schema
+      .field("folds", &DataSettings::folds,
+             "number of runs of a back-test, each with its own validation part: of an ordered split the last blocks of "
+             "the rows, with the rows before as training; of a random split each sample validates once")
+      .at_least(2)
+      .at_most(100);
+  schema
+      .field("fold", &DataSettings::fold, "which of the folds a run is, from 1; unset: there is a run for each of them")
+      .at_least(1)
+      .at_most(100);
   schema.field("seed", &DataSettings::seed, "seed of generated data and of random splits").at_least(0);
+}
+
+void add_scaling_and_task_fields(Schema& schema) {
   schema.field(
       "normalize", &DataSettings::normalize,
       "how inputs are scaled, fitted on the training part: unit (bytes / byte_maximum), standard or minmax for each "
@@ -322,7 +374,8 @@ void require_known_keys(const Schema& schema) {
 Schema make_schema() {
   Schema schema("Where the samples come from");
   add_source_and_size_fields(schema);
-  add_split_and_scaling_fields(schema);
+  add_split_fields(schema);
+  add_scaling_and_task_fields(schema);
   add_array_fields(schema);
   add_file_fields(schema);
   add_csv_format_fields(schema);
@@ -330,7 +383,7 @@ Schema make_schema() {
   add_series_fields(schema);
   add_time_fields(schema);
   add_text_and_synthetic_fields(schema);
-  for (const auto rule : {check_keys, check_files, check_stratify, check_source}) schema.check(rule);
+  for (const auto rule : {check_keys, check_files, check_stratify, check_folds, check_source}) schema.check(rule);
   require_known_keys(schema);
   return schema;
 }
@@ -383,7 +436,9 @@ SplitRequest split_request(const DataSettings& settings) {
           .seed = settings.seed,
           .num_test = settings.num_test,
           .test_fraction = settings.test_fraction,
-          .is_stratified = settings.stratify.value_or(true)};
+          .is_stratified = settings.stratify.value_or(true),
+          .num_folds = settings.folds.value_or(0),
+          .fold = settings.fold.value_or(0)};
 }
 
 bool splits_off_test_part(const DataSettings& settings) { return settings.num_test > 0 || settings.test_fraction > 0; }

@@ -40,6 +40,8 @@ struct DataSettings {
   double test_fraction = 0;
   Split split = Split::kAutomatic;
   std::optional<bool> stratify;
+  std::optional<int64_t> folds;
+  std::optional<int64_t> fold;  // from 1; each run of a back-test has its own
   int64_t seed = 1;
   Normalization normalize = Normalization::kAutomatic;
   std::optional<int64_t> byte_maximum;  // mnist, idx, npy: the byte that `unit` makes 1; not set: 255

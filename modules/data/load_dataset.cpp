@@ -413,6 +413,7 @@ Dataset load_dataset(const DataSettings& settings) {
       normalize(dataset.train, dataset.valid, loaded.normalize, settings.byte_maximum.value_or(kLargestByte));
   if (!scaling.note.empty()) dataset.notes.push_back(scaling.note);
   add_notes_on_classes(dataset, loaded.test_classes, settings);
+  if (settings.folds) dataset.notes.push_back(fmt::format("this is fold {} of {}", *settings.fold, *settings.folds));
   if (has_test_part(settings)) dataset.notes.push_back(test_note(settings));
   if (source.form != DataForm::kTable) keep_scaling(dataset, loaded.normalize, scaling.features);
   dataset.description = describe(loaded.origin.text(), dataset);

@@ -116,10 +116,101 @@ int64_t num_for_validation(int64_t num_others, const SplitRequest& request) {
   return std::clamp<int64_t>(part_of(request.valid_fraction, num_others), 1, num_others - 1);
 }
 
+// ---- folds ----
+
+namespace {
+
+int64_t block_size(int64_t num_others, const SplitRequest& request) {
+  return num_others < 2 ? request.num_valid.value_or(1) : num_for_validation(num_others, request);
+}
+
+}  // namespace
+
+FoldBlock fold_block(int64_t num_others, const SplitRequest& request) {
+  RNNLAB_INVARIANT(request.fold >= 1 && request.fold <= request.num_folds, "a run is of one fold");
+  const int64_t size = block_size(num_others, request);
+  return {num_others - saturating_multiply(request.num_folds - request.fold + 1, size), size};
+}
+
+int64_t rows_for_folds(int64_t num_others, const SplitRequest& request) {
+  return saturating_add(saturating_multiply(request.num_folds, block_size(num_others, request)), request.least_train);
+}
+
+std::string how_to_fit_folds(const SplitRequest& request) {
+  return fmt::format("use a smaller data.folds or data.{}, or give it more rows",
+                     request.num_valid ? "num_valid" : "valid_fraction");
+}
+
+namespace {
+
+// Returns all rows but those of the test part as training, as if there were no folds.
+RowSplit without_test_part(int64_t num_all, SplitRequest request, const std::string& origin,
+                           std::span<const int64_t> classes) {
+  request.num_folds = 0;
+  request.num_valid = 0;
+  return split_rows(num_all, request, origin, classes);
+}
+
+std::string beside_test(const RowSplit& split) { return split.test.empty() ? "" : " without its test part"; }
+
+void require_rows_for_blocks(const RowSplit& split, const SplitRequest& request, const std::string& origin) {
+  const int64_t num_rows = std::ssize(split.train), needed = rows_for_folds(num_rows, request);
+  if (num_rows >= needed) return;
+  throw_error(ExitCode::kData,
+              "{}: data.folds: {} validation parts of {}, and {} for the training of the first fold, need {}, but it "
+              "has {}{}; {}",
+              origin, request.num_folds, counted(block_size(num_rows, request), request.unit),
+              counted(request.least_train, request.unit), counted(needed, request.unit), format_count(num_rows),
+              beside_test(split), how_to_fit_folds(request));
+}
+
+RowSplit rolling_origin(RowSplit split, const SplitRequest& request, const std::string& origin) {
+  require_rows_for_blocks(split, request, origin);
+  const FoldBlock block = fold_block(std::ssize(split.train), request);
+  const auto begin = split.train.begin() + block.begin;
+  split.valid.assign(begin, begin + block.size);
+  split.train.erase(begin, split.train.end());
+  return split;
+}
+
+// Returns the fold of each row, from 1: rows are dealt to the folds one by one, class by class if the split is
+// stratified, so that the folds differ by at most one row, and by at most one row of each class.
+std::vector<int64_t> folds_of(const std::vector<int64_t>& rows, const SplitRequest& request,
+                              std::span<const int64_t> classes) {
+  std::vector<int64_t> order = first_rows(std::ssize(rows)), folds(rows.size());
+  const auto class_of = [&](int64_t i) { return classes[static_cast<size_t>(rows[static_cast<size_t>(i)])]; };
+  if (request.is_stratified && !classes.empty()) std::ranges::stable_sort(order, {}, class_of);
+  for (size_t i = 0; i < order.size(); ++i)
+    folds[static_cast<size_t>(order[i])] = static_cast<int64_t>(i) % request.num_folds + 1;
+  return folds;
+}
+
+RowSplit one_of_k_folds(RowSplit split, const SplitRequest& request, const std::string& origin,
+                        std::span<const int64_t> classes) {
+  const int64_t num_rows = std::ssize(split.train);
+  if (num_rows < request.num_folds)
+    throw_error(ExitCode::kData, "{}: data.folds: {} folds need at least {}, but it has {}{}; use fewer folds", origin,
+                request.num_folds, counted(request.num_folds, request.unit), num_rows, beside_test(split));
+  RNNLAB_INVARIANT(request.fold >= 1 && request.fold <= request.num_folds, "a run is of one fold");
+  const std::vector<int64_t> rows = std::exchange(split.train, {}), folds = folds_of(rows, request, classes);
+  for (size_t i = 0; i < rows.size(); ++i) (folds[i] == request.fold ? split.valid : split.train).push_back(rows[i]);
+  return split;
+}
+
+RowSplit rows_of_fold(int64_t num_all, const SplitRequest& request, const std::string& origin,
+                      std::span<const int64_t> classes) {
+  RowSplit split = without_test_part(num_all, request, origin, classes);
+  return request.how == Split::kRandom ? one_of_k_folds(std::move(split), request, origin, classes)
+                                       : rolling_origin(std::move(split), request, origin);
+}
+
+}  // namespace
+
 RowSplit split_rows(int64_t num_all, const SplitRequest& request, const std::string& origin,
                     std::span<const int64_t> classes) {
   RNNLAB_INVARIANT(request.how != Split::kAutomatic, "the loader of a source resolves 'auto'");
   if (num_all == 0) throw_error(ExitCode::kData, "{}: no sample is left to train on", origin);
+  if (request.num_folds > 0) return rows_of_fold(num_all, request, origin, classes);
   const int64_t num_test = num_for_test(num_all, request);
   if (num_test > 0) require_rows_besides_test(num_all, num_test, request, origin);
   const int64_t num_rows = num_all - num_test;

@@ -282,7 +282,7 @@ const SourceInfo& ts_source() {
       .description = "series with a class or a number each, in a .ts file of the UEA archive",
       .tasks = {Task::kClassification, Task::kRegression},
       .keys = {"path", "valid_fraction", "test_fraction", "split", "stratify", "seed", "normalize", "train_file",
-               "valid_file", "num_test", "test_file", "missing"},
+               "valid_file", "num_test", "test_file", "missing", "folds", "fold"},
       .check = check_ts,
       .least_shape = least_ts_shape,
       .load = load_ts,

@@ -68,6 +68,7 @@ std::string ratio_sentence(const GroupResult& group, const Comparison& compariso
 }
 
 // Returns which group is the best by the metric of the baseline's task; "" if fewer than two groups have the metric.
+// Values of another fold are of other data.
 std::string answer_of_quality(const Comparison& comparison) {
   const auto medians_of = [](const GroupResult& group) {
     return group.best_metrics.empty() ? final_medians(group) : best_medians(group);
@@ -75,7 +76,8 @@ std::string answer_of_quality(const Comparison& comparison) {
   const std::string metric = own_metric(medians_of(baseline_of(comparison)));
   std::vector<std::pair<double, const GroupResult*>> values;
   for (const GroupResult& group : comparison.groups)
-    if (const MetricValues medians = medians_of(group); medians.contains(metric) && std::isfinite(medians.at(metric)))
+    if (const MetricValues medians = medians_of(group);
+        group.fold == baseline_of(comparison).fold && medians.contains(metric) && std::isfinite(medians.at(metric)))
       values.emplace_back(medians.at(metric), &group);
   if (values.size() < 2) return "";
   std::ranges::stable_sort(values, [&](const auto& a, const auto& b) { return is_better(metric, a.first, b.first); });

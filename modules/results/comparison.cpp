@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "results/checks.h"
 #include "results/comparability.h"
+#include "results/folds.h"
 #include "results/loss_agreement.h"
 #include "results/measuring_order.h"
 #include "results/waiting.h"
@@ -96,6 +97,7 @@ GroupResult describe(const RunGroup& group) {
   GroupResult result;
   static_cast<GroupFacts&>(result) = facts_of(group);
   result.seeds = seeds(group);
+  result.fold = fold_of(*group.runs[0]);
   result.ended = ending_text(group);
   describe_metrics(group, result);
   result.target_time = target_time(group);

@@ -72,7 +72,8 @@ GroupFacts facts_of(const RunGroup& group);
 // The members of TimeRatio are absent for the baseline itself.
 struct GroupResult : GroupFacts, GroupTime, TimeRatio {
   std::vector<int64_t> seeds;
-  std::string ended;  // "complete", "interrupted", "diverged", "1 of 3 diverged"
+  std::optional<int64_t> fold;  // of a back-test (data.fold), whose folds are different data
+  std::string ended;            // "complete", "interrupted", "diverged", "1 of 3 diverged"
   std::optional<LossAgreement> loss_agreement;
   std::optional<double> microseconds_per_sample;  // of training: `seconds` over the samples of an epoch
   std::optional<double> fit_seconds;              // of all epochs with their validation, the median of the runs
@@ -93,7 +94,7 @@ struct GroupResult : GroupFacts, GroupTime, TimeRatio {
                 bounds_are_spread, ratio, ratio_low, ratio_high, is_paired, mann_whitney_p, verdict, loss_agreement,
                 microseconds_per_sample, fit_seconds, devices, device_speed, exchange_share, slowest_over_fastest,
                 is_other_work, final_metrics, best_epochs, best_metrics, where_given(target_time), where_given(cost),
-                where_given(baselines), paths, path_notes)
+                where_given(baselines), paths, path_notes, where_given(fold))
 };
 
 struct Comparison {

@@ -85,6 +85,7 @@ GroupColumns csv_columns(const Comparison& comparison) {
   append(columns, {{"is_energy_of_cpu", of(energy_of, &EnergyUse::is_of_cpu)},
                    {"is_energy_shared", of(energy_of, &EnergyUse::is_shared)}});
   add_fields(columns, {"share_of_best_rate", "price"}, &GroupResult::cost);
+  add_fields(columns, {"fold"});
   return columns;
 }
 
@@ -95,6 +96,7 @@ std::string comparison_csv(const Comparison& comparison) { return csv_of(csv_col
 std::string comparison_json(const Comparison& comparison, const ComparisonAdditions& additions) {
   Json json = to_json(comparison);
   if (additions.held_equal) json["held_equal"] = to_json(*additions.held_equal);
+  if (additions.over_folds) json["over_folds"] = to_json(*additions.over_folds);
   if (additions.epoch_matrices) json["epoch_matrices"] = to_json(*additions.epoch_matrices);
   return json_text(json);
 }

@@ -262,11 +262,14 @@ std::string target_line(const GroupResult& group, const TargetTime& time) {
                      text, significant_digits(time.seconds, 4), bounds);
 }
 
-// Returns the predictions without a model of all groups, each once.
+// Returns the predictions without a model of all groups, each once. Those of a fold are of its data.
 std::vector<Baseline> baselines_of(const Comparison& comparison) {
   std::vector<Baseline> baselines;
   for (const GroupResult& group : comparison.groups)
-    for (const Baseline& baseline : group.baselines) add_once(baselines, baseline);
+    for (Baseline baseline : group.baselines) {
+      if (group.fold) baseline.name += fmt::format(" in fold {}", *group.fold);
+      add_once(baselines, baseline);
+    }
   return baselines;
 }
 

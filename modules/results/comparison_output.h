@@ -12,6 +12,7 @@
 #include "base/system/terminal.h"
 #include "results/comparison.h"
 #include "results/epoch_row.h"
+#include "results/ranking.h"
 #include "results/run_record.h"
 #include "results/table.h"
 
@@ -163,6 +164,7 @@ std::string comparison_csv(const Comparison& comparison);
 struct ComparisonAdditions {
   std::optional<HeldEqual> held_equal = std::nullopt;
   std::optional<EpochMatrices> epoch_matrices = std::nullopt;
+  std::optional<Ranking> over_folds = std::nullopt;  // of runs of a back-test
 };
 
 // Returns a comparison as JSON with its schema version: all fields of `Comparison` under the same names, and the

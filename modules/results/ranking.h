@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks runs by how good they are. Runs that differ only in their seed are one row, whatever else differs is a column,
+// Ranks runs by how good they are. Runs that differ only in their seed or their fold are one row, whatever else differs
+// is a column,
 // and nothing is refused: a table of quality compares other models, other data settings and other machines on purpose.
 // Times are listed without ratio or verdict, because they may be of different machines (comparison.h compares times).
 #pragma once
@@ -13,6 +14,7 @@
 #include "base/fields.h"
 #include "base/system/files.h"
 #include "base/system/terminal.h"
+#include "results/folds.h"
 #include "results/quality.h"
 #include "results/run_record.h"
 
@@ -27,22 +29,29 @@ struct RankedRuns {
   std::vector<std::string> folders;
   std::vector<int64_t> seeds;
   std::string ended;                         // as in a comparison: "complete", "1 of 3 diverged"
-  std::optional<double> mean;                // of the metric in each run's best epoch
-  std::optional<double> standard_deviation;  // over the runs; absent if they have one seed
+  std::optional<double> mean;                // of the metric in each run's best epoch; of a back-test over its folds
+  std::optional<double> standard_deviation;  // over the runs, or the folds; absent if they have one seed or one fold
   std::optional<double> best;                // of a single run
   std::optional<double> best_epoch;          // the median over the runs
   std::optional<double> epoch_seconds;       // of training: the median over the runs of their median epoch
   std::optional<double> train_seconds;       // of training until the best epoch: the median over the runs
 
+  // Of a back-test (data.folds).
+  int64_t num_folds = 0;                      // 0: the runs are of none
+  std::vector<FoldValue> folds = {};          // those that have the metric
+  std::vector<int64_t> missing_folds = {};    // that other rows have: such a row has no rank
+  std::optional<double> seed_deviation = {};  // the standard deviation over the seeds of their means over the folds
+  std::vector<Baseline> baselines = {};       // their means over the folds
+
   RNNLAB_FIELDS(name, device, layer, settings, folders, seeds, ended, mean, standard_deviation, best, best_epoch,
-                epoch_seconds, train_seconds)
+                epoch_seconds, train_seconds, num_folds, folds, missing_folds, seed_deviation, baselines)
 };
 
 struct Ranking {
   int64_t schema_version = kFileVersion;
   std::string metric;                 // "valid_rmse"
   std::vector<std::string> settings;  // the keys in which the runs differ, in alphabetical order
-  std::vector<RankedRuns> ranks;      // the best first; those without the metric are last
+  std::vector<RankedRuns> ranks;      // the best first; those without the metric or a fold are last
   std::vector<Baseline> baselines;    // predictions without a model that have the metric
   std::vector<std::string> notes;
 
@@ -55,6 +64,10 @@ std::optional<double> value_at_best(const RunRecord& run, const std::string& met
 // `metric` is a metric of epochs.csv; "" is the own metric of the first run's task. Throws UserError kUsage if there
 // are no runs, or if no run has the metric.
 Ranking rank(const std::vector<RunRecord>& runs, const std::string& metric = "");
+
+// Returns the ranking of those runs that are of a back-test, by their own metric. Nothing if there are none, or if none
+// has a whole epoch.
+std::optional<Ranking> rank_folds(const std::vector<RunRecord>& runs);
 
 // A table that does not fit into `width` leaves out its least important columns, and a line names them.
 std::string ranking_text(const Ranking& ranking, size_t width = kAnyWidth);

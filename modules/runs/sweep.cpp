@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <span>
@@ -62,7 +63,7 @@ std::vector<ExperimentCase> read_cases(const config::Document& whole, config::Fi
   const config::Repeats repeats = config::repeats_of(whole, findings);
   const config::Document document = config::without_repeats(whole);
   const auto folder = std::filesystem::path(document.source()).parent_path();
-  std::vector<ExperimentCase> cases;
+  std::vector<ExperimentCase> cases, runs;
   const config::Sweep sweep(document, findings, &Experiment::schema().spec());
   for (size_t i = 0; i < sweep.num_cases(); ++i) {
     const config::Document one = sweep.document(i);
@@ -74,6 +75,19 @@ std::vector<ExperimentCase> read_cases(const config::Document& whole, config::Fi
                      .repeats = repeats});
   }
   refuse_equal_cases(sweep, experiments_of(cases), findings);
+  for (const ExperimentCase& one : cases) std::ranges::move(with_folds(one), std::back_inserter(runs));
+  return runs;
+}
+
+std::vector<ExperimentCase> with_folds(const ExperimentCase& one) {
+  const DataSettings& data = one.experiment.data;
+  if (!data.folds || data.fold) return {one};
+  std::vector<ExperimentCase> cases;
+  for (int64_t fold = 1; fold <= *data.folds; ++fold) {
+    ExperimentCase& of_fold = cases.emplace_back(one);
+    of_fold.experiment.data.fold = fold;
+    of_fold.label += fmt::format("{}fold={}", one.label.empty() ? "" : " ", fold);
+  }
   return cases;
 }
 
@@ -225,6 +239,18 @@ void refuse_sweep_with_launcher() {
                   ", which train one run: start one run at a time, or set devices so that rnnlab starts the processes");
 }
 
+// Repeats measure times. Their runs have one seed, so on a CPU their losses are equal.
+void note_one_seed(const std::vector<ExperimentCase>& cases, Logger& logger) {
+  const auto is_repeated_fold = [](const ExperimentCase& one) { return one.experiment.data.fold && has_repeats(one); };
+  const auto has_first_seed = [&](const ExperimentCase& one) {
+    return one.experiment.seed == cases.front().experiment.seed;
+  };
+  if (!std::ranges::any_of(cases, is_repeated_fold) || !std::ranges::all_of(cases, has_first_seed)) return;
+  logger.info(
+      "repeats run each fold again with the same seed; to see how much a back-test depends on the seed, "
+      "sweep it: \"sweep={seed: [1, 2, 3]}\"");
+}
+
 // A trial trains a few steps of the first case in this process, and writes nothing.
 struct Trial {
   const char* option;
@@ -280,6 +306,7 @@ RunAllOutcome run_all(const std::vector<ExperimentCase>& wanted, const RunReques
     return run_alone([&] { return run_case(cases.front(), request, logger); }, request, logger);
   if (!in_rounds) refuse_sweep_with_launcher();
   require_devices_of_any(cases);
+  note_one_seed(cases, logger);
   warn_of_failing_runs(cases, in_rounds ? AskGpu::kNo : AskGpu::kYes, logger);
   return run_sweep(cases, in_rounds ? InRounds::kYes : InRounds::kNo, request, logger);
 }

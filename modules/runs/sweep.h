@@ -35,8 +35,12 @@ struct ExperimentCase {
   config::Repeats repeats = {};
 };
 
-// Returns every combination of the document's sweep, or its single experiment.
+// Returns every combination of the document's sweep, or its single experiment; of a back-test each of their folds.
 std::vector<ExperimentCase> read_cases(const config::Document& document, config::Findings& findings);
+
+// Returns a case for each fold if the case is a back-test (data.folds) and does not name its fold, else the case
+// itself.
+std::vector<ExperimentCase> with_folds(const ExperimentCase& one);
 
 // Adds a finding if two cases of the sweep have equal settings. Values that are spelled differently may be equal: 0.001
 // and 1e-3. Drawn values may repeat by chance.

@@ -11,6 +11,7 @@
 #include <numeric>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "base/folder.h"
 #include "base/numbers.h"
@@ -151,6 +152,7 @@ class SweepRunner {
     for (size_t i = 0; i < entries.size(); ++i) {
       if (!is_here_ && record_if_ended(entries[i])) continue;
       if (must_stop()) break;
+      if (is_of_broken_back_test(entries[i])) continue;
       if (!is_one_run()) logger_.info(heading(round, std::span(entries).subspan(i), entries.size()));
       ++num_begun_;
       is_here_ ? run_in_this_process(entries[i]) : run_in_own_process(entries[i]);
@@ -184,8 +186,15 @@ class SweepRunner {
       folder = its_folder;
       sweep_.set_folder(entry, its_folder);
     };
-    if (run_here([&] { return outcome_of(entry); }, all_, logger_))
-      clock_.record(case_of(entry), all_.finished.back().summary.total_seconds);
+    const auto run = [&] {
+      try {
+        return outcome_of(entry);
+      } catch (const UserError& error) {
+        note_broken_back_test(entry, error.exit_code());
+        throw;
+      }
+    };
+    if (run_here(run, all_, logger_)) clock_.record(case_of(entry), all_.finished.back().summary.total_seconds);
     if (!folder.empty()) request_.previous_run = folder;
     logger_.info("");
   }
@@ -219,8 +228,29 @@ class SweepRunner {
     record_result(entry);
   }
 
+  // Returns the experiment of a fold without its number; "" for a run of no back-test.
+  std::string back_test_of(size_t entry) const {
+    Experiment one = experiment_of(entry_at(entry).experiment, sweep_.path().string(), sweep_.overrides());
+    if (!std::exchange(one.data.fold, std::nullopt)) return "";
+    return config::print(one, Experiment::schema());
+  }
+
+  // Rows that are too few for one fold are too few for all, so their error is reported once.
+  void note_broken_back_test(size_t entry, ExitCode exit_code) {
+    if (exit_code != ExitCode::kData) return;
+    if (const std::string back_test = back_test_of(entry); !back_test.empty()) broken_back_tests_.insert(back_test);
+  }
+
+  bool is_of_broken_back_test(size_t entry) {
+    if (broken_back_tests_.empty() || !broken_back_tests_.contains(back_test_of(entry))) return false;
+    logger_.info(fmt::format("{} is not started, because another fold has no data", entry_at(entry).label));
+    failed_.insert(case_of(entry));
+    return true;
+  }
+
   void record_failure_of(size_t entry, ExitCode exit_code) {
     record_failure(all_, exit_code);
+    note_broken_back_test(entry, exit_code);
     if (pending_stop()) return;
     failed_.insert(case_of(entry));
     if (num_rounds() == 1) return;
@@ -301,8 +331,9 @@ class SweepRunner {
   AutoLayers auto_layers_;
   RunRequest request_;
   Logger& logger_;
-  size_t num_begun_ = 0;                   // by this command
-  std::set<int64_t> failed_;               // cases
+  size_t num_begun_ = 0;      // by this command
+  std::set<int64_t> failed_;  // cases
+  std::set<std::string> broken_back_tests_;
   std::map<size_t, RunOutcome> outcomes_;  // by entry, of runs in rounds
   SweepClock clock_;
   RunAllOutcome all_;

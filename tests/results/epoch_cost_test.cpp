@@ -123,7 +123,7 @@ TEST(CostTable, IsLeftOutWithoutCosts) {
 }
 
 TEST(CostTable, IsInCsvAndJson) {
-  EXPECT_THAT(comparison_csv(comparison_of_costs()), HasSubstr(",123.456,61.728,0.0010288,1,1,,\n"));
+  EXPECT_THAT(comparison_csv(comparison_of_costs()), HasSubstr(",123.456,61.728,0.0010288,1,1,,,\n"));
   EXPECT_THAT(comparison_json(comparison_of_costs()), HasSubstr("\"watts\": 61.728"));
 }
 

@@ -71,6 +71,34 @@ TEST(ReadCases, GivesOneCaseForEachCombination) {
   EXPECT_EQ(cases[3].experiment.model.hidden_size, 16);
 }
 
+constexpr const char* kSeries =
+    "data: {source: csv, path: a.csv, target: [y], window: 2}\n"
+    "model: {kind: sequence_regressor}\n";
+
+TEST(ReadCases, GivesACaseForEachFold) {
+  const auto cases = cases_of(std::string(kSeries) + "sweep: {seed: [1, 2]}\n", {"data.folds=3"});
+  ASSERT_EQ(cases.size(), 6u);
+  EXPECT_EQ(cases[0].label, "seed=1 fold=1");
+  EXPECT_EQ(cases[5].label, "seed=2 fold=3");
+  EXPECT_EQ(cases[5].experiment.data.folds, 3);
+  EXPECT_EQ(cases[5].experiment.data.fold, 3);
+  EXPECT_EQ(cases_of(kSeries, {"data.folds=3"})[1].label, "fold=2");
+}
+
+TEST(ReadCases, GivesTheFoldThatIsNamed) {
+  const auto cases = cases_of(kSeries, {"data.folds=3", "data.fold=2"});
+  ASSERT_EQ(cases.size(), 1u);
+  EXPECT_EQ(cases[0].experiment.data.fold, 2);
+  EXPECT_EQ(cases_of(kSeries, {"data.folds=3", "sweep={data.fold: [1, 3]}"}).size(), 2u);
+}
+
+// A file of an earlier version, without the keys, is of the same work.
+TEST(ReadCases, WritesFoldsThatAreNotSetLikeEarlierVersions) {
+  const Experiment one = cases_of(kSeries)[0].experiment;
+  EXPECT_EQ(one.data.folds, std::nullopt);
+  EXPECT_EQ(cases_of(config::print(one, Experiment::schema()))[0].experiment.data.fold, std::nullopt);
+}
+
 std::vector<std::string> complaints_about(const std::string& yaml) {
   config::Findings findings;
   read_cases(config::Document::from_text(yaml, "tiny.yaml", findings), findings);
@@ -238,6 +266,13 @@ TEST(PlanSweep, SeparatesCasesThatCannotBeCompared) {
   EXPECT_EQ(plan_of("sweep: {model.hidden_size: [8, 16]}\n").num_tasks(), 2);
   EXPECT_EQ(plan_of("sweep: {data.num_train: [100, 200]}\n").num_tasks(), 2);
   EXPECT_EQ(plan_of("sweep: {training.cuda_graph: [false, true]}\n").num_tasks(), 1) << "does the same work";
+}
+
+TEST(PlanSweep, SeparatesFolds) {
+  const SweepPlan plan = plan_sweep(cases_of(std::string(kSeries) + "layer: naive\n", {"data.folds=3", "repeats=2"}),
+                                    Spread::kRounds, {}, {"rnnlab"});
+  EXPECT_EQ(plan.num_tasks(), 6);
+  EXPECT_EQ(plan.num_runs(), 6);
 }
 
 TEST(PlanSweep, MakesARunOfEachRepeat) {
