@@ -19,10 +19,16 @@ RowDates::RowDates(const CsvPart& part, const DataSettings& settings) : part_(pa
 
 std::string RowDates::of(const CsvSeries& series, int64_t row) {
   if (place_ < 0) return "";
-  if (row < series.rows.end) return std::string(part_.table.value(part_.table_row(row), place_));
+  if (row < series.rows.end) return of_row(row);
   const auto after = static_cast<size_t>(row - series.rows.end);
   if (after < series.future_rows.size()) return std::string(part_.table.value(series.future_rows[after], place_));
   return after_end(series, row - series.rows.end + 1 - std::ssize(series.future_rows));
+}
+
+std::string RowDates::of_row(int64_t row) {
+  const int64_t own = part_.table_row(row);
+  if (own != kNoRow) return std::string(part_.table.value(own, place_));
+  return column() ? column()->form.text(part_.times[static_cast<size_t>(row)]) : "";
 }
 
 std::string RowDates::after_end(const CsvSeries& series, int64_t count) {
@@ -49,11 +55,12 @@ const std::optional<RowDates::Column>& RowDates::column() {
 std::optional<RowDates::End> RowDates::end_of(const CsvSeries& series) {
   if (!column()) return std::nullopt;
   std::vector<int64_t> rows;
-  for (int64_t row = series.rows.begin; row < series.rows.end; ++row) rows.push_back(part_.table_row(row));
+  for (int64_t row = series.rows.begin; row < series.rows.end; ++row)
+    if (const int64_t own = part_.table_row(row); own != kNoRow) rows.push_back(own);
   rows.insert(rows.end(), series.future_rows.begin(), series.future_rows.end());
   const std::vector<int64_t> times = at_rows(column()->times, rows);
   if (times.empty() || std::ranges::adjacent_find(times, std::greater_equal()) != times.end()) return std::nullopt;
-  const auto step = usual_time_step(times);
+  const auto step = settings_.frequency.empty() ? usual_time_step(times) : parse_time_step(settings_.frequency);
   return step ? std::optional(End{TimeGrid(*step, times), times.back()}) : std::nullopt;
 }
 

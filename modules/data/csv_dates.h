@@ -39,6 +39,7 @@ class RowDates {
 
   const std::optional<Column>& column();
   std::optional<End> end_of(const CsvSeries& series);
+  std::string of_row(int64_t row);
   std::string after_end(const CsvSeries& series, int64_t count);
 
   const CsvPart& part_;

@@ -77,12 +77,13 @@ std::vector<int64_t> rows_of_part(const CsvPart& part) {
   std::vector<int64_t> rows(static_cast<size_t>(part.table.num_rows()), kNoRow);
   for (const CsvSeries& series : part.series)
     for (const int64_t row : series.future_rows) rows[static_cast<size_t>(row)] = kFutureRow;
-  for (int64_t row = 0; row < part.num_rows(); ++row) rows[static_cast<size_t>(part.table_row(row))] = row;
+  for (int64_t row = 0; row < part.num_rows(); ++row)
+    if (const int64_t own = part.table_row(row); own != kNoRow) rows[static_cast<size_t>(own)] = row;
   return rows;
 }
 
 // Returns the number of the row of the file, from 1, that this row of the part stands for. A row after the end of its
-// series is one after the end of the file, or has the number 0 with data.group.
+// series is one after the end of the file, or has the number 0 with data.group, as a row that is inserted has.
 int64_t number_in_file(const CsvPart& part, const CsvSeries& series, int64_t row, const DataSettings& settings) {
   if (row < series.rows.end) return part.table_row(row) + 1;
   const auto after_end = static_cast<size_t>(row - series.rows.end);

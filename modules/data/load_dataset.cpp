@@ -438,6 +438,9 @@ std::string fault_of_sizes(const FittedData& data) {
 std::string fault_of_numbers(const FittedData& data) {
   if (!std::ranges::all_of(data.target_scales, is_usable) || !std::ranges::all_of(data.feature_scales, is_usable))
     return "a scale that is zero or not finite";
+  for (const SeriesScales& one : data.series_scales)
+    if (!std::ranges::all_of(one.targets, is_usable) || !std::ranges::all_of(one.features, is_usable))
+      return "a scale of a series that is zero or not finite";
   const auto is_finite = [](const auto& mean) { return std::isfinite(mean.second); };
   return std::ranges::all_of(data.column_means, is_finite) ? "" : "a mean that is not finite";
 }

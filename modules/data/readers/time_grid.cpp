@@ -93,10 +93,14 @@ std::string step_text(const TimeStep& step) {
 }
 
 std::optional<TimeStep> usual_time_step(std::span<const int64_t> times) {
+  return examine_times(times).has_no_frequency() ? std::nullopt : median_time_step(times);
+}
+
+std::optional<TimeStep> median_time_step(std::span<const int64_t> times) {
   constexpr int64_t kLeastMonth = 28 * kDay;
   constexpr double kDaysOfMonth = 30.436875;
   const TimeSteps steps = examine_times(times);
-  if (steps.usual_step == 0 || steps.has_no_frequency()) return std::nullopt;
+  if (steps.usual_step == 0) return std::nullopt;
   const auto days = static_cast<double>(steps.usual_step) / static_cast<double>(kDay);
   const TimeStep months{.months = std::max<int64_t>(std::llround(days / kDaysOfMonth), 1)};
   if (steps.usual_step >= kLeastMonth && fits_most(months, times)) return months;

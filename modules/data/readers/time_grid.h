@@ -23,9 +23,11 @@ std::optional<TimeStep> parse_time_step(std::string_view text);
 // Returns "15min", or "1mo": the text that parse_time_step() reads.
 std::string step_text(const TimeStep& step);
 
-// Returns the step that most of these times are after the time before them, which is the median, as whole months or
-// workdays where they fit. The times ascend. Returns nullopt if more than a fifth of the steps differ, or if there is
-// none.
+// Returns the median step between these times, which ascend, as whole months or workdays where they fit; nullopt if
+// there is no step.
+std::optional<TimeStep> median_time_step(std::span<const int64_t> times);
+
+// Returns the same, and nullopt if more than a fifth of the steps differ.
 std::optional<TimeStep> usual_time_step(std::span<const int64_t> times);
 
 // Times that are whole numbers of steps apart.

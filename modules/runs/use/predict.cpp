@@ -61,7 +61,7 @@ PredictionKind kind_of(LossKind loss) {
 at::Tensor meaning(const at::Tensor& raw, PredictionKind kind, const FittedData& data, const Samples& samples) {
   if (kind == PredictionKind::kClasses) return at::softmax(raw.to(at::kDouble), 1);
   if (kind == PredictionKind::kProbabilities) return at::sigmoid(raw.to(at::kDouble));
-  return in_units_of_targets(raw, data, samples.target_bases);
+  return in_units_of_targets(raw, data, samples);
 }
 
 std::vector<std::string> output_names(const TrainedModel& trained, PredictionKind kind) {
@@ -90,7 +90,7 @@ Predictions predict(const TrainedModel& trained, const Samples& samples, int64_t
   const bool is_class = predictions.kind == PredictionKind::kClasses;
   const at::Tensor targets = target_rows(samples);
   predictions.targets =
-      is_class ? targets.contiguous() : in_units_of_targets(targets, trained.data, samples.target_bases).contiguous();
+      is_class ? targets.contiguous() : in_units_of_targets(targets, trained.data, samples).contiguous();
   return predictions;
 }
 

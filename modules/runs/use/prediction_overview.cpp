@@ -230,9 +230,8 @@ PredictionOverview prediction_overview(const TrainedModel& trained, const Infere
   overview.is_series = trained.experiment.data.window > 0 || trained.data.shape.target_per_step;
   NamedValues naive;
   for (const NaiveForecast& forecast : data.naive_forecasts)
-    naive.emplace_back(
-        forecast.name,
-        in_units_of_targets(forecast.values, trained.data, data.samples.target_bases).index_select(0, samples));
+    naive.emplace_back(forecast.name,
+                       in_units_of_targets(forecast.values, trained.data, data.samples).index_select(0, samples));
   if (!naive.empty()) overview.naive_name = naive.back().first;  // of a season, if there is one
   overview.forecasts = forecasts_of(known, naive.empty() ? at::Tensor() : naive.back().second, overview.is_series);
   const DataSettings& settings = trained.experiment.data;

@@ -200,6 +200,11 @@ Objective::Objective(LossKind loss, const FittedData& data, c10::Device device)
       task_(metric_task(loss_, data.shape.task)),
       error_units_(error_units(data.target_scales, device)) {}
 
+at::Tensor Objective::error_weights(const Batch& batch) const {
+  if (!batch.target_units.defined()) return error_units_.weights;
+  return error_units_.weights.defined() ? batch.target_units * error_units_.weights : batch.target_units;
+}
+
 Evaluation Objective::evaluate(const at::Tensor& output, const Batch& batch) const {
   const TraceRange range("loss");
   const bool is_per_step = has_target_per_step(batch.targets);
@@ -212,7 +217,7 @@ Evaluation Objective::evaluate(const at::Tensor& output, const Batch& batch) con
     return weighted_cross_entropy(values, targets, class_weights_, count);
   if (loss_ == LossKind::kCrossEntropy) return cross_entropy(values, targets);
   RNNLAB_INVARIANT(values.sizes() == targets.sizes(), "the output and the targets must have one shape");
-  return elementwise_loss(info_of(loss_), values, targets, error_units_.weights,
+  return elementwise_loss(info_of(loss_), values, targets, error_weights(batch),
                           has_missing ? std::optional(count) : std::nullopt);
 }
 

@@ -99,12 +99,11 @@ MetricResults ScoreMetrics::results(int64_t batch_size, Ranks& ranks) const {
   if (empty()) return results;
   const at::Tensor raw = outputs_of_all(batch_size, ranks);
   const bool are_finite = at::isfinite(raw).all().item<bool>(), are_numbers = task_ == MetricTask::kNumbers;
-  const at::Tensor outputs =
-      (are_numbers ? in_units_of_targets(raw, data_, part_.target_bases) : raw.to(at::kDouble)).contiguous();
+  const at::Tensor outputs = (are_numbers ? in_units_of_targets(raw, data_, part_) : raw.to(at::kDouble)).contiguous();
   const at::Tensor rows = target_rows(part_).contiguous();
   const bool are_classes = !rows.is_floating_point();
-  const at::Tensor targets = are_numbers ? in_units_of_targets(rows, data_, part_.target_bases).contiguous()
-                                         : rows.to(at::kDouble).contiguous();
+  const at::Tensor targets =
+      are_numbers ? in_units_of_targets(rows, data_, part_).contiguous() : rows.to(at::kDouble).contiguous();
   const PartScores scores{.task = task_,
                           .num_outputs = raw.size(1),
                           .outputs = span_of<double>(outputs),
