@@ -28,6 +28,7 @@ run in the folder runs is used.
 Examples:
   rnnlab predict flowers data.path=new.csv
   rnnlab predict runs/flowers/2026-11-21T02-59-51Z-cpu-fused data.path=new.csv --out kinds.csv
+  rnnlab predict demand --part all --long --out forecast.csv
   rnnlab predict runs/char_lm/2026-11-21T02-59-51Z-cuda0-cudnn device=cpu --prompt "ROMEO:" --length 500 --temperature 0.8)";
 
 struct PredictOptions {
@@ -35,6 +36,7 @@ struct PredictOptions {
   std::string out;
   int64_t num_passes = 1;
   bool json = false;
+  bool is_long = false;
   TextRequest text;
   CLI::Option* prompt = nullptr;
 };
@@ -60,22 +62,38 @@ void require_text_options(const PredictOptions& options, const TrainedModel& tra
   const bool is_language_model = trained.data.shape.task == Task::kLanguageModel;
   if (is_language_model && options.prompt->empty())
     throw_error(ExitCode::kUsage, "predict: a language model continues a text: add --prompt TEXT");
-  if (is_language_model && (options.json || options.num_passes != 1))
+  if (is_language_model && (options.json || options.is_long || options.num_passes != 1))
     throw_error(ExitCode::kUsage,
-                "predict: --json and --passes do not work with a language model, which continues a text; remove them");
+                "predict: --json, --long and --passes do not work with a language model, which continues a text; "
+                "remove them");
   if (!is_language_model && !options.prompt->empty())
     throw_error(ExitCode::kUsage,
                 "predict: --prompt works only with a language model, and this is a {}; remove --prompt",
                 config::name_of(trained.experiment.model.kind));
 }
 
+std::optional<LongForm> required_long_form(const TrainedModel& trained, const PredictOptions& options) {
+  if (std::filesystem::path(options.out).extension() == ".npy")
+    throw_error(ExitCode::kUsage,
+                "predict: raw outputs in {} have no lines: use a .csv or .jsonl file, or remove --long",
+                in_quotes(options.out));
+  const auto form = long_form(trained);
+  if (!form)
+    throw_error(ExitCode::kUsage,
+                "predict: --long lists the forecasts of a series by date and horizon, but this model does not forecast "
+                "from a data.window: remove --long");
+  return form;
+}
+
 void predict_samples(const TrainedModel& trained, const PredictOptions& options) {
   if (!options.out.empty()) require_prediction_file(options.out);
+  const std::optional<LongForm> form = options.is_long ? required_long_form(trained, options) : std::nullopt;
   const InferenceData data = load_data(trained, Targets::kIfPresent);
   print_notes(data.notes);
+  if (const auto note = note_on_rows(data.rows, form)) print_notes({*note});
   const Predictions predictions = predict(trained, data.samples, options.num_passes);
-  if (options.out.empty()) return print_data(prediction_csv(predictions, data.rows));
-  write_predictions(options.out, predictions, data.rows);
+  if (options.out.empty()) return print_data(prediction_csv(predictions, data.rows, form));
+  write_predictions(options.out, predictions, data.rows, form);
   options.json ? print_data(prediction_json(trained, data, predictions, options.out))
                : print_text(prediction_text(predictions, options.out));
 }
@@ -122,6 +140,8 @@ void add_predict(CLI::App& program, Action& chosen) {
   out->type_name("FILE");
   add_passes_option(*command, options->num_passes)->needs(out);
   command->add_flag("--json", options->json, "print the time as JSON")->needs(out);
+  command->add_flag("--long", options->is_long,
+                    "forecasts of a series: a line for each date and horizon, instead of a column for each horizon");
   add_text_options(*command, *options);
 }
 

@@ -72,6 +72,8 @@ Batch gather_batch(const Samples& samples, std::span<const int64_t> order, int64
   batch.targets = has_target_per_step(samples.targets) ? gather_steps(samples.targets, order, num_steps, allocate)
                                                        : gather_samples(samples.targets, order, allocate);
   if (samples.lengths.defined()) batch.lengths = gather_samples(samples.lengths, order, allocate_plain);
+  if (samples.target_units.defined())
+    batch.target_units = gather_samples(samples.target_units, order, allocate_plain).to(at::kFloat);
   return batch;
 }
 
@@ -163,6 +165,7 @@ class DevicePreparer {
     const c10::StreamGuard guard(copy_stream_);
     prepared.batch.inputs = prepared.batch.inputs.to(device_, /*non_blocking=*/true);
     prepared.batch.targets = prepared.batch.targets.to(device_, /*non_blocking=*/true);
+    if (prepared.batch.target_units.defined()) prepared.batch.target_units = prepared.batch.target_units.to(device_);
     buffer.mark_copied(copy_stream_);
     prepared.ready->record(copy_stream_);
     return prepared;
@@ -236,6 +239,7 @@ class PrefetchedSource : public BatchSource {
     prepared.ready->block(stream);
     prepared.batch.inputs.record_stream(stream);
     prepared.batch.targets.record_stream(stream);
+    if (prepared.batch.target_units.defined()) prepared.batch.target_units.record_stream(stream);
   }
 
   Samples samples_;
@@ -285,7 +289,9 @@ class ResidentSource : public SelectingSource {
         inputs_(upload_time_major(samples.inputs, device)),
         target_dimension_(has_target_per_step(samples.targets) ? 1 : 0),
         targets_(target_dimension_ == 1 ? upload_time_major(samples.targets, device) : samples.targets.to(device)),
-        lengths_(samples.lengths) {}
+        lengths_(samples.lengths) {
+    if (samples.target_units.defined()) target_units_ = samples.target_units.to(device, at::kFloat);
+  }
 
   void start(const EpochPlan& plan) override {
     plan_ = plan;
@@ -318,7 +324,8 @@ class ResidentSource : public SelectingSource {
     return {.inputs = samples_of(inputs_, 1, selection),
             .targets = samples_of(targets_, target_dimension_, selection),
             .lengths = {},
-            .size = selection.size(0)};
+            .size = selection.size(0),
+            .target_units = target_units_.defined() ? target_units_.index_select(0, selection) : at::Tensor()};
   }
 
  private:
@@ -327,6 +334,7 @@ class ResidentSource : public SelectingSource {
   int64_t target_dimension_;
   at::Tensor targets_;
   at::Tensor lengths_;
+  at::Tensor target_units_;
   EpochPlan plan_;
   at::Tensor order_;
 };

@@ -71,7 +71,8 @@ NumericColumn codes_of(const CsvPart& part, const CategoryColumn& category, cons
   const ValueIndex index(category.values, part.table.options());
   NumericColumn codes{.name = category.name, .values = {}};
   for (int64_t row = 0; row < part.num_rows(); ++row) {
-    const std::string_view cell = part.table.value(part.table_row(row), column);
+    const int64_t own = part.table_row(row);
+    const std::string_view cell = own == kNoRow ? "" : part.table.value(own, column);
     const int64_t place = index.find(cell);
     codes.values.push_back(static_cast<double>(place + 1));
     const bool is_known = place >= 0, is_absent = !is_known && is_missing(cell, part.table.options());

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Targets as changes (data.target_as): what a window's targets have more than its last value, or than the value one
-// season before them. A model that says nothing then forecasts that value, which is hard to beat where a series wanders
-// or repeats. The values come back in predictions and in metrics of whole values (Samples::target_bases).
+// Targets that are relative to values of their own window or series. With data.target_as they are changes: what a
+// window's targets have more than its last value, or than the value one season before them. A model that says nothing
+// then forecasts that value, which is hard to beat where a series wanders or repeats. With data.scale_by they are in
+// scales of their series or window (csv_scales.h). Predictions and metrics are of whole values (Samples::target_bases
+// and target_units).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "data/csv_part.h"
+#include "data/csv_scales.h"
 #include "data/scaling.h"
 
 namespace rnnlab {
@@ -34,19 +37,29 @@ void carry_forward(std::vector<T>& values, const CsvPart& part, int64_t period) 
 // a whole number of seasons before it.
 int64_t seasons_before(int64_t season, int64_t horizon);
 
-// Returns (N, columns x horizons) float64, the value from which each target is a change; undefined for data.target_as:
-// value. A missing one is replaced by carry_forward(), for a season by whole seasons; else it is NaN. Throws UserError
-// kData if the file has no targets.
-at::Tensor bases_of_targets(const CsvPart& part, const Windows& windows, const DataSettings& settings);
+// What targets are relative to: (N, columns x horizons) float64 each, as in Samples.
+struct TargetFrame {
+  at::Tensor bases;  // undefined if targets are values
+  at::Tensor units;  // undefined without data.scale_by
+};
+
+// Returns the frame of the targets of these windows, if they are numbers. A change is from a value that carry_forward()
+// replaces if it is missing, for a season by whole seasons; else it is NaN. Throws UserError kData if the file has no
+// targets before the forecasts, and they are needed.
+TargetFrame frame_of_targets(const CsvPart& part, const Windows& windows, const LocalScales& scales,
+                             const DataSettings& settings);
+
+// Returns these values (N, columns x horizons) in the frame.
+at::Tensor relative_to(const TargetFrame& frame, const at::Tensor& values);
 
 // Returns (N, columns x horizons) float64, the values of these columns in the rows of the targets; NaN if one is
 // missing.
 at::Tensor values_in(const std::vector<NumericColumn>& columns, const Windows& windows);
 
-// Returns the scaling of each output for these changes, which are those of the training part.
+// Returns the scaling of each output for these values, which are those of the training part in their frame.
 std::vector<Scaling> fit_changes(const at::Tensor& changes, Normalization how);
 
-// Returns the changes as targets: scaled, in float32.
+// Returns the values in their frame as targets: scaled, in float32.
 at::Tensor scaled_changes(const at::Tensor& changes, const std::vector<Scaling>& scalings);
 
 }  // namespace rnnlab

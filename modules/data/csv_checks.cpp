@@ -175,6 +175,67 @@ void check_time(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"duplicates", "window"}, "only series have times that repeat: remove duplicates, or set window");
   if (settings.gaps != Gaps::kError)
     checker.complain({"gaps", "window"}, "only series have gaps: remove gaps, or set window");
+  if (!settings.frequency.empty())
+    checker.complain({"frequency", "window"}, "only series have steps in time: remove frequency, or set window");
+}
+
+void check_grid(const DataSettings& settings, config::Checker& checker) {
+  if (!has_series(settings)) return;
+  if (!settings.frequency.empty() && settings.gaps == Gaps::kIgnore)
+    checker.complain(
+        {"frequency", "gaps"},
+        "ignore reads rows as if their times did not matter: remove frequency, or set gaps to error, split "
+        "or fill");
+  if (inserts_rows(settings) && settings.missing == MissingPolicy::kError)
+    checker.complain(
+        {"gaps", "missing"},
+        "the rows that are inserted have neither inputs nor targets: set missing to previous, mean or zero, "
+        "which says what their inputs are");
+  if (settings.gaps == Gaps::kMask && settings.normalize == Normalization::kColumnMinMax)
+    checker.complain({"gaps", "normalize"},
+                     "each input of a sample would be scaled by itself: use standard, minmax or none");
+}
+
+// A column of one key is not one of another key too. `what` says why.
+void refuse_columns_of_others(const char* own_key, const std::vector<std::string>& own, std::string_view what,
+                              const std::vector<std::pair<const char*, std::vector<std::string>>>& others,
+                              config::Checker& checker) {
+  for (const auto& [key, names] : others)
+    for (const std::string& name : own)
+      if (!name.empty() && std::ranges::count(names, name) > 0)
+        checker.complain({own_key, key},
+                         fmt::format("{} is in both, but {}: remove it from one of the two", in_quotes(name), what));
+}
+
+void check_static(const DataSettings& settings, config::Checker& checker) {
+  if (settings.static_features.empty()) return;
+  if (settings.group.empty())
+    checker.complain(
+        {"static", "group"},
+        "a number that is constant in the only series says nothing: name the column of the series in group");
+  if (settings.normalize == Normalization::kColumnMinMax)
+    checker.complain({"static", "normalize"},
+                     "each input of a sample would be scaled by itself: use standard, minmax or none");
+  if (refuse_duplicates("static", settings.static_features, checker)) return;
+  refuse_columns_of_others("static", settings.static_features,
+                           "what is constant within a series is a column of numbers of its own",
+                           {{"target", settings.target},
+                            {"categories", settings.categories},
+                            {"known", settings.known},
+                            {"group", {settings.group}},
+                            {"time", {settings.time}}},
+                           checker);
+}
+
+void check_scales(const DataSettings& settings, config::Checker& checker) {
+  if (settings.scale_by == ScaleBy::kFile) return;
+  if (settings.window == 0 || has_target_per_step(settings))
+    checker.complain({"scale_by", "window"},
+                     "only forecasts from windows of a series have scales of their own: set window");
+  if (settings.scale_by == ScaleBy::kSeries && settings.group.empty())
+    checker.complain({"scale_by", "group"}, "the file is one series: name the column of the series in group");
+  if (settings.normalize == Normalization::kNone || settings.normalize == Normalization::kColumnMinMax)
+    checker.complain({"scale_by", "normalize"}, "nothing is fitted to columns: use standard or minmax");
 }
 
 // What is known ahead is an input of the rows before, and the calendar needs rows with times.
@@ -192,15 +253,11 @@ void check_derived(const DataSettings& settings, config::Checker& checker) {
       checker.complain({key, "normalize"},
                        "each input of a sample would be scaled by itself: use standard, minmax or none");
   if (refuse_duplicates("known", settings.known, checker)) return;
-  for (const auto& [key, names] : {std::pair("target", settings.target),
-                                   {"categories", settings.categories},
-                                   {"group", std::vector{settings.group}},
-                                   {"time", std::vector{settings.time}}})
-    for (const std::string& name : settings.known)
-      if (!name.empty() && std::ranges::count(names, name) > 0)
-        checker.complain({"known", key}, fmt::format("{} is in both, but what is known ahead is a column of numbers of "
-                                                     "its own: remove it from one of the two",
-                                                     in_quotes(name)));
+  refuse_columns_of_others("known", settings.known, "a category has a vector in its own row alone",
+                           {{"categories", settings.categories}}, checker);
+  refuse_columns_of_others("known", settings.known, "what is known ahead is a column of numbers of its own",
+                           {{"target", settings.target}, {"group", {settings.group}}, {"time", {settings.time}}},
+                           checker);
 }
 
 void check_rows(const DataSettings& settings, config::Checker& checker) {
@@ -212,7 +269,10 @@ void check_rows(const DataSettings& settings, config::Checker& checker) {
   check_sequences(settings, checker);
   check_steps_of_categories(settings, checker);
   check_time(settings, checker);
+  check_grid(settings, checker);
   check_derived(settings, checker);
+  check_static(settings, checker);
+  check_scales(settings, checker);
 }
 
 }  // namespace

@@ -97,6 +97,7 @@ std::vector<NumericColumn> columns_ahead(const CsvPart& part, const NumericColum
 }
 
 std::vector<int64_t> times_of_rows(CsvPart& part) {
+  if (!part.times.empty()) return part.times;
   const bool has_column = part.time && !part.time->empty();
   if (!has_column)
     throw_error(ExitCode::kData,
@@ -132,6 +133,12 @@ void add_calendar(CsvPart& part, const DataSettings& settings) {
       part.features.push_back({name_of_phase(coordinate, phase), on_circle(coordinate, phase, moments)});
 }
 
+void add_mask(CsvPart& part, const DataSettings& settings) {
+  if (settings.gaps != Gaps::kMask) return;
+  NumericColumn& mask = part.features.emplace_back(NumericColumn{.name = std::string(kObserved), .values = {}});
+  for (int64_t row = 0; row < part.num_rows(); ++row) mask.values.push_back(part.table_row(row) == kNoRow ? 0 : 1);
+}
+
 }  // namespace
 
 void add_derived(CsvPart& part, const DataSettings& settings, const std::map<std::string, double>& means) {
@@ -139,6 +146,7 @@ void add_derived(CsvPart& part, const DataSettings& settings, const std::map<std
     for (NumericColumn& column : columns_ahead(part, of_table, settings, means))
       part.features.push_back(std::move(column));
   add_calendar(part, settings);
+  add_mask(part, settings);
 }
 
 std::vector<Scaling> derived_scalings(const CsvPart& part, const std::vector<Scaling>& features,
@@ -148,7 +156,8 @@ std::vector<Scaling> derived_scalings(const CsvPart& part, const std::vector<Sca
     const auto index = static_cast<size_t>(&feature_named(part, of_table.name) - part.features.data());
     scalings.insert(scalings.end(), settings.horizon.size(), features[index]);
   }
-  scalings.resize(scalings.size() + std::size(kCoordinates) * settings.calendar.size());
+  scalings.resize(scalings.size() + std::size(kCoordinates) * settings.calendar.size() +
+                  (settings.gaps == Gaps::kMask ? 1 : 0));
   return scalings;
 }
 

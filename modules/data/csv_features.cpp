@@ -87,7 +87,8 @@ std::string advice_to_leave_out(const CsvTable& table, const std::vector<std::st
 void refuse_unlikely_features(const CsvTable& table, const std::vector<std::string>& names,
                               const DataSettings& settings) {
   for (const std::string& name : names) {
-    if (std::ranges::count(settings.target, name) + std::ranges::count(settings.known, name) > 0) continue;
+    const auto is_in = [&](const std::vector<std::string>& list) { return std::ranges::count(list, name) > 0; };
+    if (is_in(settings.target) || is_in(settings.known) || is_in(settings.static_features)) continue;
     const int64_t column = table.column_index(name);
     const Doubt doubt = doubt_about(table, column);
     if (doubt == Doubt::kNone) continue;
@@ -144,6 +145,7 @@ std::vector<std::string> derived_names(const DataSettings& settings) {
     for (const int64_t horizon : settings.horizon) names.push_back(name_ahead(column, horizon));
   for (const CalendarPhase phase : settings.calendar)
     for (const std::string_view coordinate : kCoordinates) names.push_back(name_of_phase(coordinate, phase));
+  if (settings.gaps == Gaps::kMask) names.emplace_back(kObserved);
   return names;
 }
 

@@ -82,7 +82,8 @@ std::string hint_on_future_row(const CsvPart& part, const DataSettings& settings
   if (settings.known.empty()) return "";  // there are no series yet
   const auto is_nan = [](double value) { return std::isnan(value); };
   const auto has_value = [&](const NumericColumn& one) {
-    return !is_listed(settings.known, one.name) && !is_nan(one.values[static_cast<size_t>(row)]);
+    return !is_listed(settings.known, one.name) && !is_listed(settings.static_features, one.name) &&
+           !is_nan(one.values[static_cast<size_t>(row)]);
   };
   const auto end = column.values.begin() + part.series_of(row).rows.end;
   const auto found = std::ranges::find_if(part.features, has_value);
@@ -203,7 +204,10 @@ bool CsvPart::has_break(int64_t first, int64_t last) const {
 int64_t CsvPart::table_row(int64_t row) const { return file_rows.empty() ? row : file_rows[static_cast<size_t>(row)]; }
 
 std::vector<int64_t> CsvPart::table_rows(const std::vector<int64_t>& rows) const {
-  return file_rows.empty() ? rows : at_rows(file_rows, rows);
+  if (file_rows.empty()) return rows;
+  std::vector<int64_t> of_table = at_rows(file_rows, rows);
+  std::erase(of_table, kNoRow);
+  return of_table;
 }
 
 CsvLayout CsvPart::layout() const { return {names_of(features), labels, time, order}; }
@@ -214,11 +218,22 @@ const CsvSeries& CsvPart::series_of(int64_t row) const {
 
 namespace {
 
+// Returns the values of these rows of the table, and `missing` for one that is inserted.
+template <class T>
+std::vector<T> at_rows_or(T missing, const std::vector<T>& values, const std::vector<int64_t>& rows) {
+  std::vector<T> some;
+  if (values.empty()) return some;
+  some.reserve(rows.size());
+  for (const int64_t row : rows) some.push_back(row == kNoRow ? missing : values[static_cast<size_t>(row)]);
+  return some;
+}
+
 // Puts the rows of the part into the order of the series.
 void take_rows_of(CsvPart& part, const std::vector<SeriesRows>& all) {
-  for (const auto& [name, rows] : all) {
+  for (const auto& [name, rows, times] : all) {
     const int64_t begin = std::ssize(part.file_rows);
     part.file_rows.insert(part.file_rows.end(), rows.begin(), rows.end());
+    part.times.insert(part.times.end(), times.begin(), times.end());
     part.series.push_back({name, {begin, std::ssize(part.file_rows)}, {}});
   }
   if (part.file_rows == first_rows(part.table.num_rows())) {
@@ -227,10 +242,10 @@ void take_rows_of(CsvPart& part, const std::vector<SeriesRows>& all) {
   }
   for (auto* columns : {&part.features, &part.targets})
     for (NumericColumn& column : *columns) {
-      column.values = at_rows(column.values, part.file_rows);
+      column.values = at_rows_or(std::numeric_limits<double>::quiet_NaN(), column.values, part.file_rows);
       column.num_missing = std::ranges::count_if(column.values, [](double value) { return std::isnan(value); });
     }
-  part.classes = at_rows(part.classes, part.file_rows);
+  part.classes = at_rows_or(int64_t{-1}, part.classes, part.file_rows);
 }
 
 // Another file than that of training may lack the column.
@@ -246,9 +261,9 @@ void refuse_or_note_no_times(CsvPart& part, const DataSettings& settings) {
       part.time->empty() ? "no column has times" : fmt::format("there is no column {}", in_quotes(*part.time));
   if (!setting.empty())
     throw_error(ExitCode::kData,
-                "{}: {} needs the times of the rows, but {}: name the column of the times in data.time, or set the key "
-                "to ignore",
-                part.table.path(), setting, fault);
+                "{}: {} needs the times of the rows, but {}: name the column of the times in data.time, or {}",
+                part.table.path(), setting, fault,
+                setting.starts_with("data.frequency") ? "remove the key" : "set the key to ignore");
   if (!part.time->empty())
     part.notes.push_back(fmt::format("{}, so the order of the rows in time is not examined", fault));
 }
@@ -258,7 +273,8 @@ void add_breaks(CsvPart& part, const std::vector<int64_t>& rows_after_gaps) {
   std::vector<bool> is_after_gap(static_cast<size_t>(part.table.num_rows()));
   for (const int64_t row : rows_after_gaps) is_after_gap[static_cast<size_t>(row)] = true;
   for (int64_t row = 0; row < part.num_rows(); ++row)
-    if (is_after_gap[static_cast<size_t>(part.table_row(row))]) part.breaks.push_back(row);
+    if (const int64_t own = part.table_row(row); own != kNoRow && is_after_gap[static_cast<size_t>(own)])
+      part.breaks.push_back(row);
 }
 
 // What a row of a series says that is not known ahead.
@@ -273,7 +289,8 @@ struct MeasuredColumns {
 MeasuredColumns measured_columns(const CsvPart& part, const DataSettings& settings) {
   MeasuredColumns measured;
   for (const NumericColumn& column : part.features)
-    if (!is_listed(settings.known, column.name)) measured.numbers.push_back(&column);
+    if (!is_listed(settings.known, column.name) && !is_listed(settings.static_features, column.name))
+      measured.numbers.push_back(&column);
   for (const std::string& name : settings.categories) measured.texts.push_back(part.table.column_index(name));
   // If every input is known ahead, a row without a target is one to forecast like any other.
   if (measured.empty() && part.wanted != Targets::kRequired) return measured;
@@ -299,12 +316,14 @@ std::vector<std::vector<int64_t>> take_future_rows(const CsvPart& part, const Da
   std::vector<std::vector<int64_t>> taken(series.size());
   const MeasuredColumns measured = measured_columns(part, settings);
   if (settings.known.empty() || measured.empty()) return taken;
-  const auto is_future = [&](int64_t row) { return has_no_measured_value(part, measured, row); };
+  const auto is_future = [&](int64_t row) { return row == kNoRow || has_no_measured_value(part, measured, row); };
   for (size_t i = 0; i < series.size(); ++i) {
     std::vector<int64_t>& rows = series[i].rows;
     const auto end = std::find_if_not(rows.rbegin(), rows.rend(), is_future).base();
-    taken[i].assign(end, std::find_first_of(end, rows.end(), rows_after_gaps.begin(), rows_after_gaps.end()));
+    const auto first_after_gap = std::find_first_of(end, rows.end(), rows_after_gaps.begin(), rows_after_gaps.end());
+    taken[i].assign(end, std::find(end, first_after_gap, kNoRow));
     rows.erase(end, rows.end());
+    if (!series[i].times.empty()) series[i].times.resize(rows.size());
   }
   return taken;
 }
@@ -349,8 +368,8 @@ void refuse_names_of_derived(const CsvTable& table, const std::vector<std::strin
   const auto found = std::ranges::find_if(names, [&](const std::string& name) { return is_listed(derived, name); });
   if (found == names.end()) return;
   throw_error(ExitCode::kData,
-              "{}: column {} has the name of an input that data.known or data.calendar makes; rename the column, or "
-              "leave it out of data.features and data.known",
+              "{}: column {} has the name of an input that data.known, data.calendar or data.gaps makes; rename the "
+              "column, or leave it out of data.features and data.known",
               table.path(), in_quotes(*found));
 }
 
@@ -375,6 +394,7 @@ void require_all_columns(const CsvTable& table, const DataSettings& settings) {
   if (!settings.group.empty()) require_columns(table, "data.group", {settings.group});
   require_columns(table, "data.categories", settings.categories);
   require_columns(table, "data.known", settings.known);
+  require_columns(table, "data.static", settings.static_features);
   if (!settings.time.empty()) require_columns(table, "data.time", {settings.time});
 }
 
@@ -386,11 +406,46 @@ void read_features(CsvPart& part, const DataSettings& settings, const CsvLayout*
   std::erase_if(names, [&](const std::string& name) {
     return is_listed(settings.categories, name) || (like != nullptr && is_listed(derived, name));
   });
-  for (const std::string& name : settings.known) add_once(names, name);
+  for (const auto* more : {&settings.known, &settings.static_features})
+    for (const std::string& name : *more) add_once(names, name);
   refuse_names_of_derived(part.table, names, derived);
   const bool refuses_missing = settings.missing == MissingPolicy::kError && settings.known.empty();
   part.features = numbers(part.table, names, refuses_missing ? MissingPolicy::kError : MissingPolicy::kDrop);
   for (const std::string& name : settings.known) part.known.push_back(column_named(part.features, name));
+}
+
+}  // namespace
+
+namespace {
+
+// Returns the row of the series whose value differs from the first known one, which is copied to rows without a value
+// if no row does.
+std::optional<int64_t> settle_static(NumericColumn& column, const CsvSeries& series) {
+  double known = std::numeric_limits<double>::quiet_NaN();
+  const auto begin = column.values.begin() + series.rows.begin, end = column.values.begin() + series.rows.end;
+  for (auto value = begin; value != end; ++value) {
+    if (std::isnan(known)) known = *value;
+    if (!std::isnan(*value) && *value != known) return value - column.values.begin();
+  }
+  std::replace_if(
+      begin, end, [](double value) { return std::isnan(value); }, known);
+  return std::nullopt;
+}
+
+// Columns of data.static have one value in each series.
+void settle_static_features(CsvPart& part, const DataSettings& settings) {
+  for (NumericColumn& column : part.features) {
+    if (!is_listed(settings.static_features, column.name)) continue;
+    for (const CsvSeries& series : part.series) {
+      const auto row = settle_static(column, series);
+      if (!row) continue;
+      part.table.fail_at(part.table_row(*row), part.table.column_index(column.name),
+                         fmt::format("got {}, but the rows above it in the series {} have another value: a column of "
+                                     "data.static is constant within a series; name it in data.features instead",
+                                     column.values[static_cast<size_t>(*row)], in_quotes(series.name)));
+    }
+    column.num_missing = std::ranges::count_if(column.values, [](double value) { return std::isnan(value); });
+  }
 }
 
 }  // namespace
@@ -409,6 +464,7 @@ CsvPart read_csv_part(CsvTable table, const DataSettings& settings, const CsvLay
   part.time = time_column(part.table, settings, like);
   if (like != nullptr) part.order = like->order;
   make_series(part, settings);
+  settle_static_features(part, settings);
   if (!settings.known.empty()) {
     require_features(part, settings);
     require_targets(part, settings);

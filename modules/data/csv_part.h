@@ -46,7 +46,8 @@ struct CsvSeries {
 // With data.group the rows are in the order of the series, and within a series in the order of the file, or of time.
 struct CsvPart {
   CsvTable table;
-  std::vector<int64_t> file_rows;       // the row of the file for each row; empty if they are equal
+  std::vector<int64_t> file_rows;       // the row of the file for each row, or kNoRow; empty if they are equal
+  std::vector<int64_t> times;           // of the rows, if data.gaps inserts some: microseconds since 1970
   std::vector<CsvSeries> series;        // at least one; together they have all rows
   std::vector<NumericColumn> features;  // NaN if a value is missing, until fill_missing() fills it
   std::vector<NumericColumn> known;     // of data.known, in the rows of the table
@@ -64,8 +65,8 @@ struct CsvPart {
 
   std::vector<int64_t> complete_rows() const;         // rows that have all features and all required targets
   bool has_break(int64_t first, int64_t last) const;  // whether a row after `first`, up to `last`, follows a gap
-  int64_t table_row(int64_t row) const;               // the row of the table for a row of the part
-  std::vector<int64_t> table_rows(const std::vector<int64_t>& rows) const;
+  int64_t table_row(int64_t row) const;               // the row of the table, or kNoRow for one that is inserted
+  std::vector<int64_t> table_rows(const std::vector<int64_t>& rows) const;  // without those that are inserted
   CsvLayout layout() const;
   bool has_targets() const { return !targets.empty() || !classes.empty(); }
   const CsvSeries& series_of(int64_t row) const;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
+#include "data/csv_dates.h"
 #include "data/csv_part.h"
 
 namespace rnnlab {
@@ -76,12 +77,13 @@ std::vector<int64_t> rows_of_part(const CsvPart& part) {
   std::vector<int64_t> rows(static_cast<size_t>(part.table.num_rows()), kNoRow);
   for (const CsvSeries& series : part.series)
     for (const int64_t row : series.future_rows) rows[static_cast<size_t>(row)] = kFutureRow;
-  for (int64_t row = 0; row < part.num_rows(); ++row) rows[static_cast<size_t>(part.table_row(row))] = row;
+  for (int64_t row = 0; row < part.num_rows(); ++row)
+    if (const int64_t own = part.table_row(row); own != kNoRow) rows[static_cast<size_t>(own)] = row;
   return rows;
 }
 
 // Returns the number of the row of the file, from 1, that this row of the part stands for. A row after the end of its
-// series is one after the end of the file, or has the number 0 with data.group.
+// series is one after the end of the file, or has the number 0 with data.group, as a row that is inserted has.
 int64_t number_in_file(const CsvPart& part, const CsvSeries& series, int64_t row, const DataSettings& settings) {
   if (row < series.rows.end) return part.table_row(row) + 1;
   const auto after_end = static_cast<size_t>(row - series.rows.end);
@@ -89,38 +91,71 @@ int64_t number_in_file(const CsvPart& part, const CsvSeries& series, int64_t row
   return settings.group.empty() ? part.table.num_rows() + row - series.rows.end + 1 : 0;
 }
 
-// Returns the row of the file with its cells. A row without a number has only the name of the series, if data.id has
-// the column data.group.
-FileRow file_row(const CsvPart& part, const CsvSeries& series, int64_t row, const std::vector<int64_t>& ids,
-                 const DataSettings& settings) {
-  const int64_t number = number_in_file(part, series, row, settings);
-  if (number > 0) return {.number = number, .id = cells_of(part.table, number - 1, ids), .sample = {}, .reason = ""};
-  FileRow after_end;
-  for (const std::string& name : settings.id) after_end.id.push_back(name == settings.group ? series.name : "");
-  return after_end;
-}
+// Names the rows that are forecast, each once.
+class Forecasts {
+ public:
+  Forecasts(const CsvPart& part, const DataSettings& settings)
+      : part_(part), settings_(settings), ids_(columns_of(part.table, settings.id)), dates_(part, settings) {}
+
+  // Returns the place of the row in all().
+  size_t place_of(const CsvSeries& series, int64_t row) {
+    const auto [found, is_new] = places_.emplace(std::pair(series.rows.begin, row), all_.size());
+    if (is_new) all_.push_back(named(series, row));
+    return found->second;
+  }
+
+  ForecastRow named(const CsvSeries& series, int64_t row) {
+    ForecastRow result{
+        .number = number_in_file(part_, series, row, settings_), .id = {}, .time = dates_.of(series, row)};
+    if (result.number > 0 && result.number <= part_.table.num_rows()) {
+      result.id = cells_of(part_.table, result.number - 1, ids_);
+      return result;
+    }
+    for (const std::string& name : settings_.id)
+      result.id.push_back(name == settings_.group ? series.name : name == dates_.column_name() ? result.time : "");
+    return result;
+  }
+
+  // Returns the row of a window's first forecast, or one that has a prediction of its own.
+  FileRow file_row(const CsvSeries& series, int64_t row) {
+    ForecastRow own = named(series, row);
+    return {.number = own.number, .id = std::move(own.id), .sample = {}, .reason = ""};
+  }
+
+  FileRows result() && {
+    return {.id_names = settings_.id, .rows = {}, .time_name = dates_.column_name(), .forecasts = std::move(all_)};
+  }
+
+ private:
+  const CsvPart& part_;
+  const DataSettings& settings_;
+  std::vector<int64_t> ids_;
+  RowDates dates_;
+  std::map<std::pair<int64_t, int64_t>, size_t> places_;  // by the first row of the series, and the row
+  std::vector<ForecastRow> all_;
+};
 
 }  // namespace
 
 FileRows rows_of_samples(const CsvPart& part, const Windows& windows, const DataSettings& settings) {
-  const std::vector<int64_t> ids = columns_of(part.table, settings.id);
-  FileRows result{.id_names = settings.id, .rows = {}};
+  Forecasts forecasts(part, settings);
+  std::vector<FileRow> rows;
   if (windows.has_target_per_row) {
     for (const int64_t row : rows_of(windows)) {
-      result.rows.push_back(file_row(part, part.series_of(row), row, ids, settings));
-      result.rows.back().sample = std::ssize(result.rows) - 1;
+      rows.push_back(forecasts.file_row(part.series_of(row), row));
+      rows.back().sample = std::ssize(rows) - 1;
     }
-    return result;
   }
-  for (size_t sample = 0; sample < windows.first.size(); ++sample) {
+  for (size_t sample = 0; !windows.has_target_per_row && sample < windows.first.size(); ++sample) {
     const CsvSeries& series = part.series_of(windows.first[sample]);
     const auto row_of = [&](int64_t horizon) { return predicted_row(windows, sample, horizon); };
-    FileRow& row = result.rows.emplace_back(file_row(part, series, row_of(settings.horizon.front()), ids, settings));
+    FileRow& row = rows.emplace_back(forecasts.file_row(series, row_of(settings.horizon.front())));
     row.sample = static_cast<int64_t>(sample);
     if (windows.window == 0) continue;
-    for (const int64_t horizon : std::span(settings.horizon).subspan(1))
-      row.later_numbers.push_back(number_in_file(part, series, row_of(horizon), settings));
+    for (const int64_t horizon : settings.horizon) row.forecasts.push_back(forecasts.place_of(series, row_of(horizon)));
   }
+  FileRows result = std::move(forecasts).result();
+  result.rows = std::move(rows);
   return result;
 }
 
@@ -130,7 +165,8 @@ FileRows rows_of_file(const CsvPart& part, const Windows& windows, const DataSet
                            [](const FileRow& row) { return std::pair(row.number == 0, row.number); });
   const std::vector<int64_t> ids = columns_of(part.table, settings.id);
   const std::vector<int64_t> part_rows = rows_of_part(part);
-  FileRows result{.id_names = settings.id, .rows = {}};
+  FileRows result = predicted;
+  result.rows.clear();
   auto next = predicted.rows.begin();
   for (int64_t row = 0; row < part.table.num_rows(); ++row) {
     const bool is_predicted = next != predicted.rows.end() && next->number == row + 1;

@@ -15,6 +15,7 @@
 #include "data/csv_changes.h"
 #include "data/csv_derived.h"
 #include "data/csv_part.h"
+#include "data/csv_scales.h"
 #include "data/data_settings.h"
 #include "data/dataset.h"
 #include "data/find_data.h"
@@ -226,40 +227,14 @@ void fill_missing(Parts& parts, const DataSettings& settings, const std::map<std
   if (parts.valid_file) fill_missing(*parts.valid_file, settings.missing, means);
 }
 
-std::vector<Scaling> fit_all(const std::vector<NumericColumn>& columns, const std::vector<int64_t>& rows,
-                             Normalization how) {
-  std::vector<Scaling> scalings;
-  for (const NumericColumn& column : columns) scalings.push_back(fit(at_rows(column.values, rows), how));
-  return scalings;
-}
-
-CsvScalings fit_scalings(const Parts& parts, Task task, Normalization how) {
-  CsvScalings scalings{std::vector<Scaling>(parts.train.features.size()),
-                       std::vector<Scaling>(parts.train.targets.size())};
-  if (!is_fitted(how)) return scalings;
-  scalings.features = fit_all(parts.train.features, parts.rows.train, how);
-  if (task == Task::kRegression) scalings.targets = fit_all(parts.train.targets, parts.rows.train, how);
-  return scalings;
-}
-
-CsvScalings scalings_of(const FittedData& fitted, const CsvPart& part, const DataSettings& settings) {
-  CsvScalings scalings{
-      {}, std::vector<Scaling>(are_changes(settings) ? target_names(settings).size() : part.targets.size())};
-  for (const ColumnScale& column : fitted.feature_scales) scalings.features.push_back({column.offset, column.scale});
-  const size_t num_scales = are_changes(settings) ? 1 : settings.horizon.size();  // that are equal
-  for (size_t i = 0; i < std::min(fitted.target_scales.size() / num_scales, scalings.targets.size()); ++i) {
-    const ColumnScale& column = fitted.target_scales[i * num_scales];
-    scalings.targets[i] = {column.offset, column.scale};
-  }
-  return scalings;
-}
-
-// `bases` are the bases_of_targets() of the windows.
-Samples samples_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings, const at::Tensor& bases) {
+// `frame` is the frame_of_targets() of the windows.
+Samples samples_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings, const TargetFrame& frame,
+                   const LocalScales& local) {
   Samples samples;
-  samples.inputs = gather_inputs(scaled(part.features, scalings.features), windows);
-  samples.target_bases = bases;
-  if (part.has_targets()) samples.targets = targets_in(part.targets, part.classes, windows, scalings, bases);
+  samples.inputs = local.inputs_of(part, windows, scalings.features);
+  samples.target_bases = frame.bases;
+  samples.target_units = frame.units;
+  if (part.has_targets()) samples.targets = targets_in(part.targets, part.classes, windows, scalings, frame);
   const bool has_lengths = std::ranges::any_of(windows.lengths, [&](int64_t rows) { return rows < windows.window; });
   if (has_lengths) samples.lengths = at::tensor(windows.lengths, at::kLong);
   return samples;
@@ -342,7 +317,7 @@ std::optional<std::string> note_on_dropped_rows(const Parts& parts, const DataSe
 std::optional<std::string> note_on_words_for_no_class(const CsvPart& part, const DataSettings& settings) {
   std::map<std::string, int64_t> counts;
   for (int64_t row = 0; row < std::ssize(part.classes); ++row) {
-    if (part.classes[static_cast<size_t>(row)] >= 0) continue;
+    if (part.classes[static_cast<size_t>(row)] >= 0 || part.table_row(row) == kNoRow) continue;
     const auto word = part.table.value(part.table_row(row), part.table.column_index(settings.target[0]));
     if (!word.empty()) ++counts[std::string(word)];
   }
@@ -376,7 +351,7 @@ void add_scales(Dataset& dataset, const CsvPart& train, const CsvScalings& scali
   const std::vector<std::string> names = target_names(settings);
   const size_t num_horizons = settings.horizon.size();
   for (size_t i = 0; i < names.size(); ++i) {
-    const Scaling& scaling = scalings.targets[are_changes(settings) ? i : i / num_horizons];
+    const Scaling& scaling = scalings.targets[are_relative(settings) ? i : i / num_horizons];
     dataset.target_scales.push_back({names[i], scaling.offset, scaling.scale});
   }
 }
@@ -442,18 +417,20 @@ DataShape shape_of(const Dataset& dataset, const Parts& parts, const DataSetting
           .category_sizes = category_sizes(dataset.categories)};
 }
 
-void add_samples(Dataset& dataset, const Parts& parts, CsvScalings& scalings, const DataSettings& settings) {
+void add_samples(Dataset& dataset, const Parts& parts, CsvScalings& scalings, const LocalScales& local,
+                 const DataSettings& settings) {
   const SeriesWindows train = windows_of(parts, DataPart::kTrain, settings),
                       valid = windows_of(parts, DataPart::kValid, settings);
   const CsvPart& valid_file = parts.file_of(DataPart::kValid);
-  const at::Tensor bases = bases_of_targets(parts.train, train.windows, settings);
-  if (bases.defined())
-    scalings.targets = fit_changes(values_in(parts.train.targets, train.windows) - bases, dataset.normalization);
-  dataset.train = samples_in(parts.train, train.windows, scalings, bases);
-  dataset.valid =
-      samples_in(valid_file, valid.windows, scalings, bases_of_targets(valid_file, valid.windows, settings));
+  const TargetFrame frame = frame_of_targets(parts.train, train.windows, local, settings);
+  const TargetFrame of_valid = frame_of_targets(valid_file, valid.windows, local, settings);
+  if (frame.bases.defined())
+    scalings.targets =
+        fit_changes(relative_to(frame, values_in(parts.train.targets, train.windows)), dataset.normalization);
+  dataset.train = samples_in(parts.train, train.windows, scalings, frame, local);
+  dataset.valid = samples_in(valid_file, valid.windows, scalings, of_valid, local);
   give_both_lengths(dataset.train, dataset.valid);
-  dataset.naive_forecasts = naive_forecasts(valid_file, valid.windows, scalings, settings, dataset.valid.target_bases);
+  dataset.naive_forecasts = naive_forecasts(valid_file, valid.windows, scalings, settings, of_valid);
   dataset.naive_errors = naive_errors(parts.train, parts.rows.train, settings);
   for (const auto& note : {note_on_series(train, "training part"), note_on_series(valid, "validation part"),
                            note_on_breaks(train, "training part"), note_on_breaks(valid, "validation part"),
@@ -479,7 +456,9 @@ Loaded load_csv(const DataSettings& settings) {
   // The model may later be used with missing: mean.
   dataset.column_means = column_means(parts.train, parts.rows.train);
   fill_missing(parts, settings, dataset.column_means);
-  CsvScalings scalings = fit_scalings(parts, csv_task(settings), how);
+  CsvScalings scalings = fit_scalings(parts.train, parts.rows.train, settings, how);
+  const LocalScales local = LocalScales::fit(parts.train, parts.rows.train, scalings.features, settings, how);
+  dataset.series_scales = local.saved();
   const std::vector<Scaling> derived = derived_scalings(parts.train, scalings.features, settings);
   scalings.features.insert(scalings.features.end(), derived.begin(), derived.end());
   add_derived(parts, settings, dataset.column_means);
@@ -489,15 +468,25 @@ Loaded load_csv(const DataSettings& settings) {
   dataset.time = parts.train.time;
   if (parts.train.order) dataset.is_day_first = parts.train.order == DateOrder::kDayFirst;
   scalings.features.resize(parts.train.features.size());  // the numbers of categories are not scaled
-  add_samples(dataset, parts, scalings, settings);
+  add_samples(dataset, parts, scalings, local, settings);
   dataset.shape = shape_of(dataset, parts, settings);
   add_notes(dataset, parts, settings, how);
   add_scales(dataset, parts.train, scalings, how, settings);
   return loaded;
 }
 
+// The mask is an input, which a model has or has not.
+void refuse_other_mask(const FittedData& fitted, const DataSettings& settings) {
+  const bool is_trained_with = std::ranges::count(fitted.feature_scales, kObserved, &ColumnScale::name) > 0;
+  if (is_trained_with == (settings.gaps == Gaps::kMask)) return;
+  throw_error(ExitCode::kUsage, "data.gaps: mask adds an input, and the model was trained {}; use {}",
+              is_trained_with ? "with it" : "without it",
+              is_trained_with ? "data.gaps=mask" : "another value, such as data.gaps=fill");
+}
+
 LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted, DataPart part, Targets targets) {
   const CsvLayout like = layout_of(fitted);
+  refuse_other_mask(fitted, settings);
   Parts parts = part == DataPart::kAll ? read_whole_file(settings, like, targets) : read_parts(settings, &like);
   fill_missing(parts, settings, fitted.column_means);
   const CsvScalings scalings = scalings_of(fitted, parts.train, settings);
@@ -510,20 +499,38 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
     if (note) loaded.notes.push_back(*note);
   move_notes(parts, loaded.notes);
   const bool has_all_targets = part != DataPart::kAll || targets == Targets::kRequired;
+  const LocalScales local = LocalScales::of(fitted, settings);
+  if (std::string note = local.note_on_unknown(file); !note.empty()) loaded.notes.push_back(std::move(note));
   const SeriesWindows of_series =
       windows_of(parts, part, settings, has_all_targets ? LastWindows::kWithTargets : LastWindows::kAll);
   const Windows& windows = of_series.windows;
   for (const auto& note :
        {note_on_gaps(of_series, "data"), note_on_breaks(of_series, "data"), note_on_known(of_series)})
     if (note) loaded.notes.push_back(*note);
-  loaded.samples = samples_in(file, windows, scalings, bases_of_targets(file, windows, settings));
+  const TargetFrame frame = frame_of_targets(file, windows, local, settings);
+  loaded.samples = samples_in(file, windows, scalings, frame, local);
   if (part == DataPart::kTrain) loaded.naive_errors = naive_errors(file, parts.rows.train, settings);
-  if (has_all_targets)
-    loaded.naive_forecasts = naive_forecasts(file, windows, scalings, settings, loaded.samples.target_bases);
+  if (has_all_targets) loaded.naive_forecasts = naive_forecasts(file, windows, scalings, settings, frame);
   if (targets == Targets::kRequired) return loaded;
   loaded.rows =
       part == DataPart::kAll ? rows_of_file(file, windows, settings) : rows_of_samples(file, windows, settings);
   return loaded;
+}
+
+std::string fault_of_local_scales(const FittedData& data, const DataSettings& settings) {
+  if (data.series_scales.empty() != (settings.scale_by == ScaleBy::kFile))
+    return fmt::format("{} for data.scale_by: {}", counted(std::ssize(data.series_scales), "scale"),
+                       config::name_of(settings.scale_by));
+  const bool has_numbers = data.shape.task != Task::kClassification;
+  for (const SeriesScales& one : data.series_scales) {
+    if (!std::ranges::equal(one.features, data.series_scales.front().features, {}, &ColumnScale::name,
+                            &ColumnScale::name))
+      return fmt::format("scales of other columns for the series {}", in_quotes(one.name));
+    if (std::ssize(one.targets) != (has_numbers ? std::ssize(settings.target) : 0))
+      return fmt::format("{} of targets for the series {}", counted(std::ssize(one.targets), "scale"),
+                         in_quotes(one.name));
+  }
+  return "";
 }
 
 // A table is scaled column by column.
@@ -536,6 +543,7 @@ std::string fault_of_csv(const FittedData& data, const DataSettings& settings) {
   const bool are_known = std::ranges::equal(data.categories, settings.categories, {}, &CategoryColumn::name);
   if (!are_known || std::ssize(data.categories) > shape.input_size)
     return "values of other columns than those of data.categories";
+  if (const std::string fault = fault_of_local_scales(data, settings); !fault.empty()) return fault;
   const bool fits_window = shape.target_per_step ? settings.window == 0 || shape.sequence_length <= settings.window
                            : settings.window > 0 ? shape.sequence_length == settings.window
                                                  : shape.input_size == 1;
@@ -567,12 +575,12 @@ const SourceInfo& csv_source() {
       .description = "a table in a CSV file, or a series with a window",
       .form = DataForm::kTable,
       .tasks = {Task::kClassification, Task::kBinary, Task::kRegression},
-      .keys = {"path",          "valid_fraction", "test_fraction", "split",      "stratify",   "seed",
-               "normalize",     "task",           "train_file",    "valid_file", "num_test",   "test_file",
-               "delimiter",     "decimal",        "header",        "features",   "target",     "id",
-               "missing",       "window",         "categories",    "group",      "horizon",    "season",
-               "inputs_from",   "target_per",     "time",          "unsorted",   "duplicates", "gaps",
-               "missing_words", "known",          "calendar",      "target_as",  "folds",      "fold"},
+      .keys = {"path",       "valid_fraction", "test_fraction", "split",       "stratify",   "seed",      "normalize",
+               "task",       "train_file",     "valid_file",    "num_test",    "test_file",  "delimiter", "decimal",
+               "header",     "features",       "target",        "id",          "missing",    "window",    "categories",
+               "group",      "horizon",        "season",        "inputs_from", "target_per", "time",      "unsorted",
+               "duplicates", "gaps",           "missing_words", "known",       "calendar",   "target_as", "frequency",
+               "static",     "scale_by",       "folds",         "fold"},
       .check = check_csv,
       .least_shape = least_csv_shape,
       .load = load_csv,

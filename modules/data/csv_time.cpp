@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -13,6 +14,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/readers/rows.h"
+#include "data/readers/time_grid.h"
 #include "data/readers/times.h"
 
 namespace rnnlab {
@@ -80,7 +82,7 @@ std::string of_series(const SeriesRows& series) {
 
 // What was ignored, sorted or left out in all series together.
 struct Counts {
-  int64_t num_unsorted_series = 0, num_repeated = 0, num_uneven = 0, num_newest_first = 0;
+  int64_t num_unsorted_series = 0, num_repeated = 0, num_uneven = 0, num_newest_first = 0, num_inserted = 0;
 };
 
 // Orders the rows of each series, and counts what it does.
@@ -173,7 +175,8 @@ class Treatment {
     rows = std::move(kept);
   }
 
-  void treat_gaps(const SeriesRows& series) {
+  void treat_gaps(SeriesRows& series) {
+    if (!settings_.frequency.empty() || inserts_rows(settings_)) return put_on_grid(series);
     const std::vector<int64_t> times = at_rows(times_, series.rows);
     const TimeSteps steps = examine_times(times);
     if (steps.is_regular()) return;
@@ -183,6 +186,87 @@ class Treatment {
     const Irregular uneven = irregular_steps(times);
     for (size_t i = 0; i < times.size(); ++i)
       if (uneven.is_long[i] || uneven.is_short[i]) result_.rows_after_gaps.push_back(series.rows[i]);
+  }
+
+  // The rows ascend, each with its own time.
+  void require_ascending(const SeriesRows& series, const std::vector<int64_t>& times) const {
+    const auto found = std::ranges::adjacent_find(times, std::greater_equal());
+    if (found == times.end()) return;
+    const bool is_repeated = *found == *std::next(found);
+    fail(series.rows[static_cast<size_t>(std::next(found) - times.begin())],
+         fmt::format("{} needs one row of each time, in the order of time: set data.{}", grid_setting(),
+                     is_repeated ? "duplicates: first or last" : "unsorted: sort"));
+  }
+
+  std::string grid_setting() const {
+    return settings_.frequency.empty() ? fmt::format("data.gaps: {}", config::name_of(settings_.gaps))
+                                       : "data.frequency: " + settings_.frequency;
+  }
+
+  std::optional<TimeStep> step_of(const std::vector<int64_t>& times) const {
+    return settings_.frequency.empty() ? median_time_step(times) : parse_time_step(settings_.frequency);
+  }
+
+  // Treats steps that are longer than one step of the grid, and refuses rows that are not on it.
+  void put_on_grid(SeriesRows& series) {
+    std::vector<int64_t> times = at_rows(times_, series.rows);
+    require_ascending(series, times);
+    if (const auto step = step_of(times)) {
+      const TimeGrid grid(*step, times);
+      std::vector<int64_t> rows = {series.rows.front()}, all_times = {times.front()};
+      for (size_t i = 1; i < times.size(); ++i) {
+        const int64_t count = steps_to(series, grid, i, times);
+        if (count > 1) treat_hole(series, grid, i, count, rows, all_times);
+        rows.push_back(series.rows[i]);
+        all_times.push_back(times[i]);
+      }
+      series.rows = std::move(rows);
+      times = std::move(all_times);
+    }
+    if (inserts_rows(settings_)) series.times = std::move(times);
+  }
+
+  int64_t steps_to(const SeriesRows& series, const TimeGrid& grid, size_t place,
+                   const std::vector<int64_t>& times) const {
+    const auto count = grid.steps_between(times[place - 1], times[place]);
+    if (count) return *count;
+    const int64_t row = series.rows[place];
+    fail(row, fmt::format("{} is {} after {}{}, which is not a whole number of steps of {}: correct the time, or {}",
+                          cell(row), duration_text(times[place] - times[place - 1]), cell(series.rows[place - 1]),
+                          of_series(series), step_text(grid.step()),
+                          settings_.frequency.empty() ? "set data.gaps: split, or state the step in data.frequency"
+                                                      : "state the right data.frequency"));
+  }
+
+  // `count` steps lead to the row at this place; `rows` and `times` are those before it.
+  void treat_hole(const SeriesRows& series, const TimeGrid& grid, size_t place, int64_t count,
+                  std::vector<int64_t>& rows, std::vector<int64_t>& times) {
+    const int64_t row = series.rows[place];
+    if (settings_.gaps == Gaps::kError) refuse_hole(series, place, count, grid);
+    if (settings_.gaps == Gaps::kSplit) {
+      ++counts_.num_uneven;
+      result_.rows_after_gaps.push_back(row);
+      return;
+    }
+    constexpr int64_t kMostPerRow = 20, kAlways = 1000;
+    counts_.num_inserted += count - 1;
+    if (counts_.num_inserted > kAlways + kMostPerRow * table_.num_rows())
+      fail(row, fmt::format("data.gaps: {} would insert {} up to this row, which are most of the series: correct the "
+                            "time, or set data.gaps: split",
+                            config::name_of(settings_.gaps), counted(counts_.num_inserted, "row")));
+    const int64_t before = times.back();
+    for (int64_t i = 1; i < count; ++i) {
+      rows.push_back(kNoRow);
+      times.push_back(grid.after(before, i));
+    }
+  }
+
+  [[noreturn]] void refuse_hole(const SeriesRows& series, size_t place, int64_t count, const TimeGrid& grid) const {
+    const int64_t row = series.rows[place];
+    fail(row, fmt::format("{} between {} and {}{}, by the step of {}: set data.gaps: split, so that no window crosses "
+                          "the hole, or fill, which inserts them",
+                          count == 2 ? "1 row is missing" : format_count(count - 1) + " rows are missing",
+                          cell(series.rows[place - 1]), cell(row), of_series(series), step_text(grid.step())));
   }
 
   [[noreturn]] void refuse_gaps(const SeriesRows& series, const TimeSteps& steps) const {
@@ -200,7 +284,7 @@ class Treatment {
 
   void add_notes(bool are_several) {
     const std::string column = in_quotes(table_.column_name(column_));
-    const auto& [num_unsorted, num_repeated, num_uneven, num_newest_first] = counts_;
+    const auto& [num_unsorted, num_repeated, num_uneven, num_newest_first, num_inserted] = counts_;
     if (num_unsorted > 0)
       result_.notes.push_back(fmt::format("the rows{} {} in the order of time ({}); data.unsorted: {}",
                                           are_several ? fmt::format(" of {}", counted(num_unsorted, "series")) : "",
@@ -215,6 +299,10 @@ class Treatment {
                                           num_uneven == 1 ? "1 step is" : format_count(num_uneven) + " steps are",
                                           column, config::name_of(settings_.gaps),
                                           settings_.gaps == Gaps::kSplit ? ", so no window crosses it" : ""));
+    if (num_inserted > 0)
+      result_.notes.push_back(fmt::format("{} inserted where the times have gaps ({}); data.gaps: {}",
+                                          num_inserted == 1 ? "1 row is" : format_count(num_inserted) + " rows are",
+                                          column, config::name_of(settings_.gaps)));
   }
 
   const CsvTable& table_;
@@ -231,7 +319,9 @@ std::string setting_that_needs_times(const DataSettings& settings) {
   if (settings.unsorted == Unsorted::kSort) return "data.unsorted: sort";
   if (settings.duplicates == Duplicates::kFirst || settings.duplicates == Duplicates::kLast)
     return fmt::format("data.duplicates: {}", config::name_of(settings.duplicates));
-  return settings.gaps == Gaps::kSplit ? "data.gaps: split" : "";
+  if (settings.gaps == Gaps::kSplit || inserts_rows(settings))
+    return fmt::format("data.gaps: {}", config::name_of(settings.gaps));
+  return settings.frequency.empty() ? "" : "data.frequency: " + settings.frequency;
 }
 
 bool ignores_times(const DataSettings& settings) {

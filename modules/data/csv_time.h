@@ -12,13 +12,15 @@
 #include "data/data_settings.h"
 #include "data/readers/csv.h"
 #include "data/readers/times.h"
+#include "data/windows.h"
 
 namespace rnnlab {
 
 // The rows of one series, as rows of the table, in the order in which they are read.
 struct SeriesRows {
-  std::string name;  // "" without data.group
-  std::vector<int64_t> rows;
+  std::string name;                 // "" without data.group
+  std::vector<int64_t> rows;        // kNoRow for one that is inserted
+  std::vector<int64_t> times = {};  // of the rows, if data.gaps inserts some
 };
 
 // Returns the rows of each series in the order of the file, and the series in the order of their first rows. `group` is

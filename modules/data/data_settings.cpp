@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/readers/time_grid.h"
 
 namespace rnnlab {
 namespace {
@@ -307,7 +308,16 @@ void add_time_fields(Schema& schema) {
   may_change_later(schema.field(
       "gaps", &DataSettings::gaps,
       "csv: steps in time that are not the usual one of the series: error, split the series there, so that no "
-      "window crosses them, or ignore them"));
+      "window crosses them, ignore them, fill them with rows whose inputs are treated by missing, or mask: fill, and "
+      "an "
+      "input that is 1 for rows of the file"));
+  may_change_later(
+      schema
+          .field("frequency", &DataSettings::frequency,
+                 "csv: the step in time of a series, such as 15min, 1h, 1d, 1b (a workday), 1w, 1mo, 1q or 1y: other "
+                 "times are refused, and longer steps are gaps; by default the usual step")
+          .where("a number and a unit: 30s, 15min, 1h, 1d, 1b (a workday), 1w, 1mo, 1q or 1y",
+                 [](const std::string& text) { return text.empty() || parse_time_step(text).has_value(); }));
 }
 
 void add_series_fields(Schema& schema) {
@@ -344,6 +354,13 @@ void add_series_fields(Schema& schema) {
       "target_as", &DataSettings::target_as,
       "csv: what a model forecasts of a series: the value, its change from the last value of the window, or that "
       "from the value one data.season before; metrics and predictions add the value again");
+  schema.field("scale_by", &DataSettings::scale_by,
+               "csv: whose values the scale and the offset of a column are fitted to: of all rows of the training part "
+               "(file), of "
+               "those of each series of group (series), or of each window (window); metrics and predictions undo it");
+  schema.field("static", &DataSettings::static_features,
+               "csv: columns of numbers that are constant within each series of group, as inputs of each row, scaled "
+               "over the series");
   schema.field("known", &DataSettings::known,
                "csv: columns of numbers that are known ahead, such as a holiday or a price; each row also has their "
                "values in the rows that are forecast from it, and rows after the end of a series may have only them");
@@ -485,6 +502,10 @@ bool uses_order(const DataSettings& settings) {
 }
 
 bool are_changes(const DataSettings& settings) { return settings.target_as != TargetAs::kValue; }
+
+bool are_relative(const DataSettings& settings) { return are_changes(settings) || settings.scale_by != ScaleBy::kFile; }
+
+bool inserts_rows(const DataSettings& settings) { return settings.gaps == Gaps::kFill || settings.gaps == Gaps::kMask; }
 
 bool has_target_per_step(const DataSettings& settings) { return settings.target_per == TargetPer::kStep; }
 

@@ -20,12 +20,13 @@ namespace rnnlab {
 enum class TaskChoice { kAutomatic, kClassification, kBinary, kRegression };
 enum class TargetPer { kSequence, kStep };
 enum class Labels { kClasses, kBinary, kGaussian };
-enum class Unsorted { kError, kSort, kIgnore };            // rows that are not in the order of time
-enum class Duplicates { kError, kFirst, kLast, kIgnore };  // rows of a series with the same time
-enum class Gaps { kError, kSplit, kIgnore };               // steps in time that are not the usual one
+enum class Unsorted { kError, kSort, kIgnore };             // rows that are not in the order of time
+enum class Duplicates { kError, kFirst, kLast, kIgnore };   // rows of a series with the same time
+enum class Gaps { kError, kSplit, kIgnore, kFill, kMask };  // steps in time that are not the usual one
 enum class CalendarPhase { kMinute, kHour, kWeekday, kDay, kMonth };
 enum class TargetAs { kValue, kChange, kSeasonalChange };
-enum class InputsFrom { kSeries, kPart };  // where the rows may be that windows of validation and of tests read
+enum class ScaleBy { kFile, kSeries, kWindow };  // whose values the scales of csv columns are fitted to
+enum class InputsFrom { kSeries, kPart };        // where the rows may be that windows of validation and of tests read
 enum class InputMemory { kAutomatic, kResident, kMapped };  // where inputs are: in memory, or in their mapped file
 
 // The members stand in the order of the reference of keys; there is one such struct in a program.
@@ -85,11 +86,14 @@ struct DataSettings {
   Unsorted unsorted = Unsorted::kError;
   Duplicates duplicates = Duplicates::kError;
   Gaps gaps = Gaps::kError;
+  std::string frequency;  // the step in time of a series, such as "1h"; "": the usual one
   std::vector<std::string> missing_words = {usual_missing_words().begin(), usual_missing_words().end()};
   std::optional<InputsFrom> inputs_from;
   TargetAs target_as = TargetAs::kValue;
-  std::vector<std::string> known;       // columns whose values are known ahead, up to the horizon
-  std::vector<CalendarPhase> calendar;  // phases of the times of the rows, as inputs
+  ScaleBy scale_by = ScaleBy::kFile;
+  std::vector<std::string> known;            // columns whose values are known ahead, up to the horizon
+  std::vector<CalendarPhase> calendar;       // phases of the times of the rows, as inputs
+  std::vector<std::string> static_features;  // columns of numbers that are constant within each series
 
   // text
   TextUnit tokens = TextUnit::kCodePoint;
@@ -147,6 +151,12 @@ bool reaches_back(const DataSettings& settings);
 // Returns whether targets are changes from values before them.
 bool are_changes(const DataSettings& settings);
 
+// Returns whether targets are relative to values of their own series or window: to a base, a scale or both.
+bool are_relative(const DataSettings& settings);
+
+// Returns whether rows that are missing in time become rows of their series.
+bool inserts_rows(const DataSettings& settings);
+
 // Returns whether each step has a target, as in tagging.
 bool has_target_per_step(const DataSettings& settings);
 
@@ -176,6 +186,12 @@ template <>
 struct EnumNames<InputsFrom> {
   static constexpr std::array<std::pair<InputsFrom, std::string_view>, 2> kNames = {
       {{InputsFrom::kSeries, "series"}, {InputsFrom::kPart, "part"}}};
+};
+
+template <>
+struct EnumNames<ScaleBy> {
+  static constexpr std::array<std::pair<ScaleBy, std::string_view>, 3> kNames = {
+      {{ScaleBy::kFile, "file"}, {ScaleBy::kSeries, "series"}, {ScaleBy::kWindow, "window"}}};
 };
 
 template <>
@@ -247,8 +263,11 @@ struct EnumNames<Duplicates> {
 
 template <>
 struct EnumNames<Gaps> {
-  static constexpr std::array<std::pair<Gaps, std::string_view>, 3> kNames = {
-      {{Gaps::kError, "error"}, {Gaps::kSplit, "split"}, {Gaps::kIgnore, "ignore"}}};
+  static constexpr std::array<std::pair<Gaps, std::string_view>, 5> kNames = {{{Gaps::kError, "error"},
+                                                                               {Gaps::kSplit, "split"},
+                                                                               {Gaps::kIgnore, "ignore"},
+                                                                               {Gaps::kFill, "fill"},
+                                                                               {Gaps::kMask, "mask"}}};
 };
 
 template <>

@@ -116,8 +116,10 @@ at::Tensor unscaled(const at::Tensor& values, const FittedData& data) {
 
 }  // namespace
 
-at::Tensor in_units_of_targets(const at::Tensor& values, const FittedData& data, const at::Tensor& bases) {
-  return bases.defined() ? unscaled(values, data) + bases : unscaled(values, data);
+at::Tensor in_units_of_targets(const at::Tensor& values, const FittedData& data, const Samples& samples) {
+  at::Tensor result = unscaled(values, data);
+  if (samples.target_units.defined()) result = result * samples.target_units;
+  return samples.target_bases.defined() ? result + samples.target_bases : result;
 }
 
 at::Tensor known_classes(const Samples& samples) {
@@ -199,8 +201,9 @@ at::Tensor first_of(const at::Tensor& tensor, int64_t count) {
 Samples take(const Samples& samples, const std::vector<int64_t>& rows) {
   const at::Tensor index =
       at::from_blob(const_cast<int64_t*>(rows.data()), {static_cast<int64_t>(rows.size())}, at::kLong);
-  return {rows_of(samples.inputs, index), rows_of(samples.targets, index), rows_of(samples.lengths, index),
-          samples.mapped ? samples.mapped->selected(rows) : nullptr, rows_of(samples.target_bases, index)};
+  return {rows_of(samples.inputs, index),       rows_of(samples.targets, index),
+          rows_of(samples.lengths, index),      samples.mapped ? samples.mapped->selected(rows) : nullptr,
+          rows_of(samples.target_bases, index), rows_of(samples.target_units, index)};
 }
 
 Samples take_first(const Samples& samples, std::optional<int64_t> count, const std::string& key,
@@ -210,9 +213,10 @@ Samples take_first(const Samples& samples, std::optional<int64_t> count, const s
     throw_error(ExitCode::kData, "{}: data.{} is {}, but the data holds {}", origin, key, *count,
                 counted(samples.size(), "sample"));
   }
-  return {first_of(samples.inputs, *count), first_of(samples.targets, *count), first_of(samples.lengths, *count),
-          samples.mapped ? samples.mapped->selected(first_rows(*count)) : nullptr,
-          first_of(samples.target_bases, *count)};
+  return {
+      first_of(samples.inputs, *count),       first_of(samples.targets, *count),
+      first_of(samples.lengths, *count),      samples.mapped ? samples.mapped->selected(first_rows(*count)) : nullptr,
+      first_of(samples.target_bases, *count), first_of(samples.target_units, *count)};
 }
 
 namespace {

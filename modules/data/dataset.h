@@ -32,7 +32,8 @@ struct Samples {
   at::Tensor targets;  // (N) int64 classes | (N, K) float32; of each step: (N, T) int64 | (N, T, K) float32
   at::Tensor lengths;  // (N) int64, from 1 to T, or undefined when every sequence is whole
   std::shared_ptr<const MappedInputs> mapped = {};  // inputs (N, T, F) that stay in their file
-  at::Tensor target_bases = {};  // (N, K) float64: targets are changes from these values; undefined if they are values
+  at::Tensor target_bases = {};  // (N, K) float64: targets are relative to these values; undefined if they are values
+  at::Tensor target_units = {};  // (N, K) float64: and in these units; undefined if they are in the file's
 
   int64_t size() const;
   int64_t sequence_length() const;               // T
@@ -75,6 +76,7 @@ struct Batch {
   int64_t whole_size = 0;         // samples of the whole batch, of which this is the part of one process (BatchShare)
   int64_t whole_targets = 0;      // numbers or classes that the whole batch has as targets
   at::Tensor target_counts = {};  // (B) int64 on the CPU: the targets of each sample; undefined if none is missing
+  at::Tensor target_units = {};   // (B, K) float32 on the device: Samples::target_units
 
   // Likewise of this part; missing targets, and steps beyond a sequence's length, do not count.
   int64_t num_targets() const;
@@ -121,6 +123,15 @@ struct ColumnScale {
   RNNLAB_FIELDS(name, offset, scale)
 };
 
+// The scales of a series of its own (data.scale_by), or of the whole training part if the name is "".
+struct SeriesScales {
+  std::string name;
+  std::vector<ColumnScale> features;  // those that are scaled so
+  std::vector<ColumnScale> targets;
+
+  RNNLAB_FIELDS(name, features, targets)
+};
+
 std::vector<int64_t> category_sizes(const std::vector<CategoryColumn>& categories);  // with the unknown value
 
 // Values fitted on the training part. With them, new data are read and scaled in the same way as the training part.
@@ -135,12 +146,12 @@ struct FittedData {
   // csv: the column whose times were examined, or "" if there was none. Checkpoints of earlier versions have none:
   // their times were not examined, and missing categories not refused.
   std::optional<std::string> time = {};
-  std::optional<bool> is_day_first = {};  // csv: how dates such as 01/02/1970 are read; unset: no such dates
+  std::optional<bool> is_day_first = {};         // csv: how dates such as 01/02/1970 are read; unset: no such dates
+  std::vector<SeriesScales> series_scales = {};  // csv: with data.scale_by, first those of the whole training part
 };
 
-// Returns scaled targets or outputs (N, K) of samples as (N, K) float64 in the units of the targets. `bases` are the
-// samples' target_bases.
-at::Tensor in_units_of_targets(const at::Tensor& values, const FittedData& data, const at::Tensor& bases);
+// Returns scaled targets or outputs (N, K) of these samples as (N, K) float64 in the units of the targets.
+at::Tensor in_units_of_targets(const at::Tensor& values, const FittedData& data, const Samples& samples);
 
 // A forecast of the targets of a part that needs no model: a value that the series had before.
 struct NaiveForecast {

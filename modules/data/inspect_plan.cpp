@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -264,6 +265,34 @@ bool begins_with_missing(const Plan& plan, const CsvTable& table) {
   });
 }
 
+// Returns the target of each series in the order of time, each time once.
+std::vector<SeriesValues> values_of_series(const Plan& plan, const CsvTable& table) {
+  const std::vector<int64_t> times = plan.times ? times_of(table, *plan.time) : std::vector<int64_t>();
+  std::vector<SeriesValues> all;
+  for (const SeriesRows& series : rows_by_series(table, name_of(plan.group))) {
+    SeriesValues& own = all.emplace_back();
+    const std::vector<int64_t> own_times = at_rows(times, series.rows);
+    const std::vector<int64_t> places =
+        times.empty() ? first_rows(std::ssize(series.rows)) : places_in_order(own_times);
+    for (const int64_t place : places) {
+      const auto at = static_cast<size_t>(place);
+      if (!times.empty() && !own.times.empty() && own.times.back() == own_times[at]) continue;
+      if (!times.empty()) own.times.push_back(own_times[at]);
+      const std::string_view cell = table.value(series.rows[at], plan.target->place);
+      own.values.push_back(number_of(cell, table.options()).value_or(std::numeric_limits<double>::quiet_NaN()));
+    }
+  }
+  return all;
+}
+
+// A change from one season before needs a window with the season. A series with gaps keeps the window that fits them.
+void make_room_for_season(Plan& plan, const CsvTable& table) {
+  constexpr int64_t kSeasonsOfRows = 20;
+  if (!plan.advice.is_season_strong() || *plan.advice.season <= plan.window) return;
+  const bool is_long = plan.group == nullptr && table.num_rows() >= kSeasonsOfRows * *plan.advice.season;
+  if (is_long && plan.times && plan.times->steps.is_regular()) plan.window = *plan.advice.season;
+}
+
 // Chooses the window. A series with a column of times is examined as training examines it.
 void plan_series(Plan& plan, const CsvTable& table) {
   plan.names_features = true;
@@ -271,6 +300,8 @@ void plan_series(Plan& plan, const CsvTable& table) {
     plan.times = inspect_times(table, *plan.time, plan.group);
   plan.has_unreadable_times = plan.time != nullptr && plan.time->times && !plan.times;
   plan_window(plan, table);
+  plan.advice = advise_on_series(values_of_series(plan, table));
+  make_room_for_season(plan, table);
   plan.begins_with_missing = begins_with_missing(plan, table);
 }
 
@@ -368,11 +399,36 @@ void add_time(std::vector<std::string>& lines, const Plan& plan) {
         fmt::format("  duplicates: first    # {} the time of another",
                     steps.num_repeated == 1 ? "1 row has" : format_count(steps.num_repeated) + " rows have"));
   if (steps.is_regular()) return;
-  if (plan.times->fits_windows)
+  const bool is_grid = plan.advice.step.has_value() && plan.times->fits_windows;
+  if (is_grid) {
+    lines.push_back(fmt::format("  frequency: {:<9} # the times are whole numbers of this step apart",
+                                step_text(*plan.advice.step)));
+    lines.emplace_back(
+        "  gaps: split          # no window crosses a hole; or fill with rows, treated by missing: previous");
+  } else if (plan.times->fits_windows)
     lines.push_back(fmt::format("  gaps: split          # no window crosses a step that is not {}",
                                 duration_text(steps.usual_step)));
   else
     lines.emplace_back("  gaps: ignore         # the steps in time differ too much");
+}
+
+// Says which forecast without a model is strong, and begins the model with it.
+void add_advice(std::vector<std::string>& lines, const Plan& plan) {
+  const SeriesAdvice& advice = plan.advice;
+  if (plan.window == 0 || plan.is_classification || !plan.times) return;
+  if (advice.season)
+    lines.push_back(
+        fmt::format("  season: {:<12} # the value so many rows before has an error of {:.0f} % of the deviation",
+                    *advice.season, 100 * advice.error_of_season));
+  if (advice.is_season_strong() && *advice.season <= plan.window)
+    lines.emplace_back("  target_as: seasonal_change  # begins with that value");
+  else if (advice.is_last_strong())
+    lines.push_back(
+        fmt::format("  target_as: change    # begins with the last value, whose error is {:.0f} % of the "
+                    "deviation",
+                    100 * advice.error_of_last));
+  if (plan.group != nullptr && advice.has_other_scales)
+    lines.emplace_back("  scale_by: series     # one series varies more than ten times as much as another");
 }
 
 }  // namespace
@@ -395,6 +451,7 @@ std::vector<std::string> yaml_for(const std::string& path, const CsvTable& table
     lines.push_back(fmt::format("  id: [{}, {}]", yaml_text(plan.group->name), yaml_text(plan.time->name)));
   }
   add_time(lines, plan);
+  add_advice(lines, plan);
   if (plan.valid_fraction > 0)
     lines.push_back(fmt::format("  valid_fraction: {:<4} # the series are short", plan.valid_fraction));
   if (!plan.has_validation) lines.emplace_back("  num_valid: 0         # the rows are too few for validation");

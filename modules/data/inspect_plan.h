@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/inspect.h"
+#include "data/inspect_series.h"
 #include "data/readers/csv.h"
 #include "data/readers/times.h"
 
@@ -86,6 +87,7 @@ struct Plan {
   const ColumnInspection* time = nullptr;   // the column with the times of a series, if there is one
   const ColumnInspection* group = nullptr;  // the column that names the series of a row, if there are several
   std::optional<TimeInspection> times = {};
+  SeriesAdvice advice = {};           // of a series
   bool has_unreadable_times = false;  // whether some of the times are not times
   bool has_padding = false;           // whether a missing value is most likely the end of a shorter series
   bool begins_with_missing = false;   // whether a series begins with a missing value

@@ -247,13 +247,6 @@ void check_mapped_inputs(const Samples& samples) {
   if (samples.mapped) visit_inputs(samples, [](int64_t, std::span<const float>) {});
 }
 
-void note_rows_without_prediction(LoadedPart& loaded) {
-  const auto count = std::ranges::count_if(loaded.rows.rows, [](const FileRow& row) { return !row.sample; });
-  if (count > 0)
-    loaded.notes.push_back(fmt::format("{} of the file {} no prediction; `reason` in the output says why",
-                                       counted(count, "row"), count == 1 ? "has" : "have"));
-}
-
 }  // namespace
 
 std::string part_name(DataPart part) {
@@ -281,7 +274,6 @@ InferenceData load_for_inference(const DataSettings& settings, const FittedData&
   const bool is_per_step = fitted.shape.target_per_step;
   keep_rows_of(loaded.samples, is_per_step, loaded.rows);
   if (is_for_predicting) name_samples(loaded, is_per_step);
-  note_rows_without_prediction(loaded);
   return {loaded.samples,         description_of(loaded, part, fitted.shape), std::move(loaded.notes),
           std::move(loaded.rows), std::move(loaded.naive_forecasts),          std::move(loaded.naive_errors)};
 }
@@ -447,6 +439,9 @@ std::string fault_of_sizes(const FittedData& data) {
 std::string fault_of_numbers(const FittedData& data) {
   if (!std::ranges::all_of(data.target_scales, is_usable) || !std::ranges::all_of(data.feature_scales, is_usable))
     return "a scale that is zero or not finite";
+  for (const SeriesScales& one : data.series_scales)
+    if (!std::ranges::all_of(one.targets, is_usable) || !std::ranges::all_of(one.features, is_usable))
+      return "a scale of a series that is zero or not finite";
   const auto is_finite = [](const auto& mean) { return std::isfinite(mean.second); };
   return std::ranges::all_of(data.column_means, is_finite) ? "" : "a mean that is not finite";
 }

@@ -13,17 +13,10 @@
 
 namespace rnnlab {
 
-Columns scaled(const std::vector<NumericColumn>& columns, const std::vector<Scaling>& scalings) {
-  Columns result;
-  for (size_t i = 0; i < columns.size(); ++i)
-    result.push_back({columns[i].values, scalings[i].offset, scalings[i].scale});
-  return result;
-}
-
 at::Tensor targets_in(const std::vector<NumericColumn>& targets, const std::vector<int64_t>& classes,
-                      const Windows& windows, const CsvScalings& scalings, const at::Tensor& bases) {
+                      const Windows& windows, const CsvScalings& scalings, const TargetFrame& frame) {
   if (targets.empty()) return gather_classes(classes, windows);
-  if (bases.defined()) return scaled_changes(values_in(targets, windows) - bases, scalings.targets);
+  if (frame.bases.defined()) return scaled_changes(relative_to(frame, values_in(targets, windows)), scalings.targets);
   return gather_values(scaled(targets, scalings.targets), windows);
 }
 
@@ -31,12 +24,12 @@ namespace {
 
 // Returns the targets of the windows, where each missing one is replaced as carry_forward() says.
 at::Tensor known_targets_in(const CsvPart& part, const Windows& windows, const CsvScalings& scalings, int64_t period,
-                            const at::Tensor& bases) {
+                            const TargetFrame& frame) {
   std::vector<NumericColumn> targets = part.targets;
   for (NumericColumn& column : targets) carry_forward(column.values, part, period);
   std::vector<int64_t> classes = part.classes;
   if (!classes.empty()) carry_forward(classes, part, period);
-  return targets_in(targets, classes, windows, scalings, bases);
+  return targets_in(targets, classes, windows, scalings, frame);
 }
 
 // Returns the windows with an earlier row as each target: `rows_before` rows before it, for each horizon.
@@ -80,14 +73,14 @@ std::optional<Windows> windows_of_last_season(const CsvPart& part, const Windows
 }  // namespace
 
 std::vector<NaiveForecast> naive_forecasts(const CsvPart& part, const Windows& windows, const CsvScalings& scalings,
-                                           const DataSettings& settings, const at::Tensor& bases) {
+                                           const DataSettings& settings, const TargetFrame& frame) {
   const bool has_forecasts = settings.window > 0 && !windows.has_target_per_row;
   if (!has_forecasts || windows.target.empty() || !part.has_targets()) return {};
   std::vector<NaiveForecast> forecasts = {
-      {"last value", known_targets_in(part, with_earlier_targets(windows, settings.horizon), scalings, 1, bases)}};
+      {"last value", known_targets_in(part, with_earlier_targets(windows, settings.horizon), scalings, 1, frame)}};
   if (const auto earlier = windows_of_last_season(part, windows, settings))
     forecasts.push_back(
-        {"value one season before", known_targets_in(part, *earlier, scalings, *settings.season, bases)});
+        {"value one season before", known_targets_in(part, *earlier, scalings, *settings.season, frame)});
   return forecasts;
 }
 

@@ -8,28 +8,20 @@
 #include <string>
 #include <vector>
 
+#include "data/csv_changes.h"
 #include "data/csv_part.h"
 #include "data/scaling.h"
 
 namespace rnnlab {
 
-// The scaling of each column of features and of targets; of targets that are changes, that of each output.
-struct CsvScalings {
-  std::vector<Scaling> features;
-  std::vector<Scaling> targets;
-};
-
-Columns scaled(const std::vector<NumericColumn>& columns, const std::vector<Scaling>& scalings);
-
-// Returns the targets of these windows; with their bases_of_targets(), the changes from
-// these.
+// Returns the targets of these windows, in their frame if it is defined.
 at::Tensor targets_in(const std::vector<NumericColumn>& targets, const std::vector<int64_t>& classes,
-                      const Windows& windows, const CsvScalings& scalings, const at::Tensor& bases);
+                      const Windows& windows, const CsvScalings& scalings, const TargetFrame& frame);
 
-// Returns none without windows or targets. `bases` are as in targets_in(). A forecast is missing where no value before
+// Returns none without windows or targets. `frame` is as in targets_in(). A forecast is missing where no value before
 // it is known.
 std::vector<NaiveForecast> naive_forecasts(const CsvPart& part, const Windows& windows, const CsvScalings& scalings,
-                                           const DataSettings& settings, const at::Tensor& bases);
+                                           const DataSettings& settings, const TargetFrame& frame);
 
 // Returns for each target the mean absolute difference between rows of the training part that are data.season rows of a
 // series apart, or one row without data.season: the error in the units of the targets by which Hyndman and Koehler,

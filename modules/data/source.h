@@ -64,20 +64,29 @@ enum class DataPart { kTrain, kValid, kTest, kAll };
 // series are included although their targets lie after its end.
 enum class Targets { kRequired, kIfPresent };
 
+// A row that is forecast from one of the windows.
+struct ForecastRow {
+  int64_t number = 0;           // of the row of data, from 1; 0 after a series' end
+  std::vector<std::string> id;  // cells of the columns of data.id
+  std::string time;             // cell of the column with the times, as the file has it or would have it; or ""
+};
+
 // A row of a CSV file, or a row of a forecast after the end of the file.
 struct FileRow {
   int64_t number = 0;  // of the row of data, from 1: the header and blank lines do not count; 0 after a series' end
-  std::vector<std::string> id;              // cells of the columns of data.id, as in the file; empty for forecast rows
-  std::optional<int64_t> sample;            // the sample whose prediction is for this row
-  std::string reason;                       // why the row has no sample; else empty
-  std::vector<int64_t> later_numbers = {};  // of a window's rows of the later horizons, like `number`
+  std::vector<std::string> id;         // cells of the columns of data.id; empty after the end, except group and time
+  std::optional<int64_t> sample;       // the sample whose prediction is for this row
+  std::string reason;                  // why the row has no sample; else empty
+  std::vector<size_t> forecasts = {};  // of a window: a place in FileRows::forecasts for each horizon
 };
 
 // The rows of the predictions, in the order of the samples. For a whole file: every row, in the order of the file.
 struct FileRows {
   std::vector<std::string> id_names;
-  std::vector<FileRow> rows;  // empty if the number of a prediction is that of its sample in the file
-  bool are_numbered = true;   // whether rows have numbers and reasons, as those of a file
+  std::vector<FileRow> rows;                // empty if the number of a prediction is that of its sample in the file
+  bool are_numbered = true;                 // whether rows have numbers and reasons, as those of a file
+  std::string time_name = {};               // the column with the times of a series, or ""
+  std::vector<ForecastRow> forecasts = {};  // of windows, each row once
 };
 
 // One part of data that are read with fitted values.

@@ -57,7 +57,8 @@ bool is_neutral(const std::string& value) {
 bool is_as_without_key(std::string_view key, const std::string& value) {
   return (key == "model.candidate" && value == "positive") || (key == "model.heads" && value == "1") ||
          (key == "data.inputs_from" && value == "part") || (key == "training.alpha" && value == "0.99") ||
-         (key == "data.target_as" && value == "value") || (key == "data.decimal" && (value == "." || value == "\".\""));
+         (key == "data.target_as" && value == "value") || (key == "data.scale_by" && value == "file") ||
+         (key == "data.decimal" && (value == "." || value == "\".\""));
 }
 
 // Like is_as_without_key, for keys whose values are in the hashes of runs.

@@ -28,6 +28,7 @@
 #include "runs/run_context.h"
 #include "train/loop/baseline.h"
 #include "train/loop/device_rates.h"
+#include "train/loop/ridge.h"
 #include "train/loop/stopping.h"
 #include "train/models/model.h"
 #include "train/models/model_graph.h"
@@ -354,6 +355,7 @@ RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const
   RunOutcome outcome{.folder = folder, .summary = begin_summary(run, earlier, request)};
   outcome.summary.baselines = baselines(run.dataset, loss_of(run).kind());
   log_baselines(outcome.summary.baselines, opening);
+  if (const auto note = note_on_ridge(run.dataset)) log_notes({*note}, logger);
   RunObservers observers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
   const ContentionMonitor contention(survey_of(run.environment.used_gpus), run.environment.num_threads,
                                      num_ranks_here(run));

@@ -56,10 +56,11 @@ struct StateRecord {
   std::vector<CategoryColumn> categories;
   std::optional<std::string> time;
   std::optional<bool> is_day_first;
+  std::vector<SeriesScales> series_scales;
 
   RNNLAB_FIELDS(schema_version, progress, generators, experiment, identity, software, warnings, shape, vocabulary,
                 vocabulary_is_hex, target_scales, normalization, feature_scales, column_means, where_given(categories),
-                where_given(time), where_given(is_day_first))
+                where_given(time), where_given(is_day_first), where_given(series_scales))
 };
 
 std::string hex_of(const at::Tensor& bytes) {
@@ -134,7 +135,8 @@ FittedData data_from(const StateRecord& record, const Experiment& experiment, co
                   .column_means = from_list(record.column_means),
                   .categories = record.categories,
                   .time = record.time,
-                  .is_day_first = record.is_day_first};
+                  .is_day_first = record.is_day_first,
+                  .series_scales = record.series_scales};
   data.shape.category_sizes = category_sizes(data.categories);
   data.shape.numbers_per_target = numbers_per_target(experiment.training);
   if (const std::string fault = fault_of(data, experiment.data); !fault.empty())
@@ -192,7 +194,8 @@ CheckpointContents contents_of(const RunFacts& facts, Snapshot snapshot) {
                      .column_means = to_list(facts.data.column_means),
                      .categories = facts.data.categories,
                      .time = facts.data.time,
-                     .is_day_first = facts.data.is_day_first};
+                     .is_day_first = facts.data.is_day_first,
+                     .series_scales = facts.data.series_scales};
   for (const auto& [name, state] : owner->generators) record.generators[name] = hex_of(state);
   LayoutMetadata metadata = function_of(facts.experiment);
   metadata.categories = facts.data.categories;

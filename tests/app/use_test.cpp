@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests evaluate, predict and convert, which use a trained run.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,6 +64,27 @@ TEST_F(UseModel, PredictsNewRowsWithoutTargets) {
   EXPECT_THAT(program_.run({"predict", run_, "data.path=new.csv", "--out", "new.jsonl"}).output,
               StartsWith("new.jsonl: 2 samples in "));
   EXPECT_THAT(read_text(program_.folder() / "new.jsonl"), StartsWith(R"({"index":0,"row":1,"prediction":")"));
+}
+
+TEST_F(UseModel, PredictsASeriesWithALineForEachDateAndHorizon) {
+  std::string text = "day,x\n";
+  for (int day = 1; day <= 30; ++day) text += fmt::format("2026-01-{:02},{}\n", day, day % 5);
+  program_.write("days.csv", text);
+  program_.write(
+      "days.yaml",
+      "name: days\ndevice: cpu\ndata: {source: csv, path: days.csv, features: [x], target: [x], time: day, window: 3, "
+      "horizon: 1..3}\n"
+      "model: {kind: sequence_regressor, hidden_size: 4}\ntraining: {epochs: 1, batch_size: 8}\n");
+  program_.run({"train", "days.yaml", "--quiet"}, 0);
+  const auto result = program_.run({"predict", "days", "--part", "all", "--long"}, 0);
+  EXPECT_THAT(result.output, StartsWith("index,row,time,horizon,target,prediction\n0,4,2026-01-04,1,4,"));
+  EXPECT_THAT(result.output, HasSubstr("\n27,31,2026-01-31,1,,"));
+  EXPECT_THAT(result.output, HasSubstr("\n27,33,2026-02-02,3,,"));
+  program_.run({"predict", "days", "--part", "all", "--long", "--out", "days.jsonl"}, 0);
+  EXPECT_THAT(read_text(program_.folder() / "days.jsonl"),
+              HasSubstr(R"("time":"2026-02-02","horizon":3,"target":null)"));
+  program_.expect_error(2, {"predict", "days", "--long", "--out", "days.npy"});
+  program_.expect_error(2, {"predict", run_, "--long"});
 }
 
 TEST_F(UseModel, PredictsEveryRowOfAFileByItsKey) {

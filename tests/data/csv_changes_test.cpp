@@ -15,7 +15,7 @@ class Changes : public CsvData {
   Changes() : CsvData("target: [y]\nwindow: 2\ntarget_as: change\n") {}
 
   static std::vector<double> whole_values(const at::Tensor& values, const Samples& samples, const FittedData& data) {
-    return values_of<double>(in_units_of_targets(values, data, samples.target_bases).contiguous());
+    return values_of<double>(in_units_of_targets(values, data, samples).contiguous());
   }
 };
 

@@ -84,8 +84,42 @@ TEST_F(CsvTime, OfSeriesInOrderHasForecastsAfterEachSeries) {
   EXPECT_EQ(rows.rows[12].number, 0);
   EXPECT_THAT(rows.rows[12].id, ElementsAre("n"));
   EXPECT_THAT(rows.rows[13].id, ElementsAre("s"));
-  EXPECT_THAT(rows.rows[2].later_numbers, ElementsAre(4));
-  EXPECT_THAT(rows.rows[5].later_numbers, ElementsAre(0));
+  EXPECT_EQ(rows.forecasts.at(rows.rows[2].forecasts.at(1)).number, 4);
+  EXPECT_EQ(rows.forecasts.at(rows.rows[5].forecasts.at(1)).number, 0);
+}
+
+TEST_F(CsvTime, OfForecastsAfterTheEndFollowsTheUsualStep) {
+  write("a.csv", "date,x\n2026-01-28,1\n2026-01-29,2\n2026-01-30,3\n2026-01-31,4\n");
+  const DataSettings wanted =
+      table("features: [x]\ntarget: [x]\nwindow: 1\nhorizon: [1, 3]\nid: [date]\nnum_valid: 0\n");
+  const FileRows rows = load_for_inference(wanted, load_dataset(wanted), DataPart::kAll, Targets::kIfPresent).rows;
+  EXPECT_EQ(rows.time_name, "date");
+  ASSERT_EQ(rows.rows.size(), 5u);
+  EXPECT_THAT(rows.rows[4].id, ElementsAre("2026-02-01"));
+  EXPECT_EQ(rows.rows[4].number, 5);
+  std::vector<std::string> times;
+  for (const size_t place : rows.rows[4].forecasts) times.push_back(rows.forecasts.at(place).time);
+  EXPECT_THAT(times, ElementsAre("2026-02-01", "2026-02-03"));
+}
+
+// Each series has its own last day and its own step.
+TEST_F(CsvTime, OfForecastsAfterTheEndIsThatOfTheirSeries) {
+  write("a.csv",
+        "station,date,x\nn,2026-01-01,1\ns,2026-03-01,1\nn,2026-01-02,2\ns,2026-03-08,2\nn,2026-01-03,3\n"
+        "s,2026-03-15,3\n");
+  const DataSettings wanted =
+      table("features: [x]\ntarget: [x]\nwindow: 1\ngroup: station\nid: [station, date]\nnum_valid: 0\n");
+  const FileRows rows = load_for_inference(wanted, load_dataset(wanted), DataPart::kAll, Targets::kIfPresent).rows;
+  ASSERT_EQ(rows.rows.size(), 8u);
+  EXPECT_THAT(rows.rows[6].id, ElementsAre("n", "2026-01-04"));
+  EXPECT_THAT(rows.rows[7].id, ElementsAre("s", "2026-03-22"));
+}
+
+TEST_F(CsvTime, OfForecastsAfterTheEndIsUnknownWithoutAStep) {
+  write("a.csv", "date,x\n2026-01-01,1\n2026-01-02,2\n2026-01-09,3\n2026-02-28,4\n");
+  const DataSettings wanted = table("features: [x]\ntarget: [x]\nwindow: 1\nid: [date]\nnum_valid: 0\ngaps: ignore\n");
+  const FileRows rows = load_for_inference(wanted, load_dataset(wanted), DataPart::kAll, Targets::kIfPresent).rows;
+  EXPECT_THAT(rows.rows.at(4).id, ElementsAre(""));
 }
 
 TEST_F(CsvTime, IsRefusedWhereItRepeats) {

@@ -6,6 +6,7 @@
 
 #include "base/numbers.h"
 #include "data/readers/rows.h"
+#include "data/readers/time_units.h"
 #include "data/readers/times.h"
 
 namespace rnnlab {
@@ -18,24 +19,9 @@ std::vector<int64_t> places_in_order(std::span<const int64_t> times) {
 
 namespace {
 
-constexpr int64_t kOneDay = int64_t{24} * 60 * 60 * 1'000'000;
-
-int64_t day_of(int64_t time) { return time >= 0 ? time / kOneDay : -((-time + kOneDay - 1) / kOneDay); }
-
-// Returns the day of the week, 0 for Monday.
-int64_t weekday_of(int64_t time) { return ((day_of(time) + 3) % 7 + 7) % 7; }
-
-bool is_at_weekend(int64_t time) { return weekday_of(time) >= 5; }
-
-// Returns the time without the weekends since 1970.
-int64_t without_weekends(int64_t time) {
-  const int64_t monday = day_of(time) - weekday_of(time);
-  return time - (monday + 3) / 7 * 2 * kOneDay;
-}
-
 std::vector<int64_t> working_times(std::span<const int64_t> times) {
   std::vector<int64_t> result(times.begin(), times.end());
-  constexpr int64_t kWeek = 7 * kOneDay;
+  constexpr int64_t kWeek = 7 * kDay;
   const bool is_long = !times.empty() && std::abs(times.back() - times.front()) >= kWeek;
   if (!is_long || std::ranges::any_of(times, is_at_weekend)) return result;
   std::ranges::transform(result, result.begin(), without_weekends);
@@ -58,7 +44,7 @@ Irregular irregular_steps(std::span<const int64_t> times) {
   Irregular found{std::vector<bool>(times.size()), std::vector<bool>(times.size()), 0};
   std::vector<int64_t> working = working_times(times);
   found.usual_step = median_step(working);
-  constexpr int64_t kThreeDays = 3 * kOneDay;
+  constexpr int64_t kThreeDays = 3 * kDay;
   if (found.usual_step > kThreeDays) {  // Weeks and months are steps over weekends.
     working.assign(times.begin(), times.end());
     found.usual_step = median_step(working);
@@ -101,8 +87,7 @@ std::string duration_text(int64_t microseconds) {
     double size;
     const char* name;
   };
-  constexpr double kSecond = 1e6, kMinute = 60 * kSecond, kHour = 60 * kMinute, kDay = 24 * kHour,
-                   kMonth = 30.436875 * kDay;
+  constexpr double kMonth = 30.436875 * kDay;
   constexpr Unit kUnits[] = {{12 * kMonth, "year"}, {kMonth, "month"},   {kDay, "day"},
                              {kHour, "hour"},       {kMinute, "minute"}, {kSecond, "second"}};
   const auto span = static_cast<double>(microseconds);
@@ -114,7 +99,7 @@ std::string duration_text(int64_t microseconds) {
     if (std::abs(rounded - std::round(rounded)) < 1e-9 || rounded >= kFew) return counted(std::llround(rounded), name);
     return format_significant(rounded, 2) + " " + name + "s";
   }
-  return format_significant(span / kSecond, 2) + " seconds";
+  return format_significant(span / double{kSecond}, 2) + " seconds";
 }
 
 }  // namespace rnnlab

@@ -11,11 +11,10 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/readers/rows.h"
+#include "data/readers/time_units.h"
 
 namespace rnnlab {
 namespace {
-
-constexpr int64_t kSecond = 1'000'000, kMinute = 60 * kSecond, kHour = 60 * kMinute, kDay = 24 * kHour;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -78,9 +77,6 @@ class Scanner {
   std::string_view rest_;
 };
 
-constexpr std::array<std::string_view, 12> kMonths = {"january",   "february", "march",    "april",
-                                                      "may",       "june",     "july",     "august",
-                                                      "september", "october",  "november", "december"};
 constexpr std::array<std::string_view, 7> kWeekdays = {"monday", "tuesday",  "wednesday", "thursday",
                                                        "friday", "saturday", "sunday"};
 

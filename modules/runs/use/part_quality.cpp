@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "data/input_memory.h"
 #include "train/loop/baseline.h"
+#include "train/loop/ridge.h"
 
 namespace rnnlab {
 namespace {
@@ -58,6 +59,7 @@ PartQuality quality_on_part(const TrainedModel& trained, const InferenceData& da
   dataset.valid = data.samples;
   dataset.naive_forecasts = data.naive_forecasts;
   quality.baselines = baselines(dataset, trained.objective().loss().kind());
+  if (const auto note = train ? note_on_ridge(dataset) : std::nullopt) quality.notes.push_back(*note);
   if (!train) std::erase_if(quality.baselines, [&](const Baseline& one) { return !is_naive(one, data); });
   return quality;
 }

@@ -62,7 +62,7 @@ at::Tensor meaning(const at::Tensor& raw, PredictionKind kind, const Loss& loss,
                    const Samples& samples) {
   if (kind == PredictionKind::kClasses) return at::softmax(raw.to(at::kDouble), 1);
   if (kind == PredictionKind::kProbabilities) return at::sigmoid(raw.to(at::kDouble));
-  return in_units_of_targets(loss.point(raw), data, samples.target_bases);
+  return in_units_of_targets(loss.point(raw), data, samples);
 }
 
 std::vector<std::string> output_names(const TrainedModel& trained, PredictionKind kind) {
@@ -89,12 +89,12 @@ Predictions predict(const TrainedModel& trained, const Samples& samples, int64_t
   compute_outputs(predictions, trained, samples, num_passes);
   predictions.values = meaning(predictions.raw, predictions.kind, loss, trained.data, samples).contiguous();
   predictions.levels = loss.levels();
-  predictions.quantiles = quantiles_in_units(predictions.raw, loss, trained.data, samples.target_bases);
+  predictions.quantiles = quantiles_in_units(predictions.raw, loss, trained.data, samples);
   if (!samples.targets.defined()) return predictions;
   const bool is_class = predictions.kind == PredictionKind::kClasses;
   const at::Tensor targets = target_rows(samples);
   predictions.targets =
-      is_class ? targets.contiguous() : in_units_of_targets(targets, trained.data, samples.target_bases).contiguous();
+      is_class ? targets.contiguous() : in_units_of_targets(targets, trained.data, samples).contiguous();
   return predictions;
 }
 

@@ -169,6 +169,11 @@ std::vector<SampleField> fields_of_values(const Rows& rows, const Predictions& p
   return fields;
 }
 
+std::vector<SampleField> fields_of(const Rows& rows, const Predictions& predictions) {
+  return predictions.kind == PredictionKind::kClasses ? fields_of_classes(rows, predictions)
+                                                      : fields_of_values(rows, predictions);
+}
+
 // Returns the names of the data.id columns in the table: the table's own columns keep their names.
 std::vector<std::string> id_columns(const FileRows& rows, std::vector<std::string> used) {
   used.insert(used.end(), {"index", "row", "reason"});
@@ -187,8 +192,7 @@ class PredictionTable {
   PredictionTable(const Predictions& predictions, const FileRows& rows)
       : predictions_(predictions),
         samples_(predictions),
-        fields_(predictions.kind == PredictionKind::kClasses ? fields_of_classes(samples_, predictions)
-                                                             : fields_of_values(samples_, predictions)),
+        fields_(fields_of(samples_, predictions)),
         rows_(rows.rows.empty() ? samples_only() : rows) {}
 
   std::string csv() const {
@@ -278,6 +282,119 @@ class PredictionTable {
   const FileRows& rows_;
 };
 
+// Returns the places of the columns of data.id without that of the times, which has a column of its own.
+std::vector<size_t> id_places(const FileRows& rows) {
+  std::vector<size_t> places;
+  for (size_t i = 0; i < rows.id_names.size(); ++i)
+    if (rows.id_names[i] != rows.time_name) places.push_back(i);
+  return places;
+}
+
+FileRows without_time(const FileRows& rows) {
+  FileRows names{.id_names = {}, .rows = {}};
+  for (const size_t place : id_places(rows)) names.id_names.push_back(rows.id_names[place]);
+  return names;
+}
+
+// A table with a line for each prediction of each horizon. Rows without a prediction have none.
+class LongTable {
+ public:
+  LongTable(const Predictions& predictions, const FileRows& rows, const LongForm& form)
+      : predictions_(predictions),
+        samples_(predictions),
+        fields_(fields_of(samples_, predictions)),
+        rows_(rows),
+        form_(form),
+        id_places_(id_places(rows)) {}
+
+  std::string csv() const {
+    std::vector<std::string> of_samples = {"time", "horizon"};
+    for (const SampleField& field : fields_)
+      for (const size_t output : outputs_of(field, 0)) of_samples.push_back(name_of(field, output));
+    std::vector<std::string> header = {"index", "row"};
+    for (const auto& names : {id_columns(without_time(rows_), of_samples), of_samples})
+      header.insert(header.end(), names.begin(), names.end());
+    std::string text = csv_line(header, Formulas::kUnchanged);
+    for_each_line(
+        [&](const FileRow& row, size_t horizon) { text += csv_line(cells(row, horizon), Formulas::kUnchanged); });
+    return text;
+  }
+
+  std::string jsonl() const {
+    std::string text;
+    for_each_line([&](const FileRow& row, size_t horizon) {
+      text += json_of(row, horizon).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    });
+    return text;
+  }
+
+ private:
+  template <class Write>
+  void for_each_line(Write write) const {
+    for (const FileRow& row : rows_.rows)
+      for (size_t horizon = 0; row.sample && horizon < form_.horizons.size(); ++horizon) write(row, horizon);
+  }
+
+  bool has_horizons(const SampleField& field) const {
+    return field.is_of_each_name && predictions_.kind != PredictionKind::kClasses;
+  }
+
+  // Returns the outputs of a field for one horizon: one of each target, or those of all classes.
+  std::vector<size_t> outputs_of(const SampleField& field, size_t horizon) const {
+    const size_t step = has_horizons(field) ? form_.horizons.size() : 1;
+    std::vector<size_t> outputs;
+    for (size_t output = has_horizons(field) ? horizon : 0; output < field.num_columns(predictions_); output += step)
+      outputs.push_back(output);
+    return outputs;
+  }
+
+  const std::string& target_of(size_t output) const { return form_.targets[output / form_.horizons.size()]; }
+
+  std::string name_of(const SampleField& field, size_t output) const {
+    if (!has_horizons(field)) return field.column_name(predictions_, output);
+    return form_.targets.size() == 1 ? field.name : fmt::format("{}_{}", field.name, target_of(output));
+  }
+
+  std::vector<std::string> cells(const FileRow& row, size_t horizon) const {
+    const ForecastRow& forecast = rows_.forecasts[row.forecasts[horizon]];
+    std::vector<std::string> cells = {std::to_string(*row.sample),
+                                      forecast.number > 0 ? std::to_string(forecast.number) : ""};
+    for (const size_t place : id_places_) cells.push_back(forecast.id[place]);
+    cells.insert(cells.end(), {forecast.time, std::to_string(form_.horizons[horizon])});
+    for (const SampleField& field : fields_)
+      for (const size_t output : outputs_of(field, horizon))
+        cells.push_back(field.value(static_cast<size_t>(*row.sample), output).value_or(""));
+    return cells;
+  }
+
+  Json json_of(const FileRow& row, size_t horizon) const {
+    const ForecastRow& forecast = rows_.forecasts[row.forecasts[horizon]];
+    Json json = {{"index", *row.sample}, {"row", forecast.number > 0 ? Json(forecast.number) : Json(nullptr)}};
+    for (const size_t place : id_places_) json["id"][rows_.id_names[place]] = forecast.id[place];
+    json["time"] = forecast.time.empty() ? Json(nullptr) : Json(forecast.time);
+    json["horizon"] = form_.horizons[horizon];
+    for (const SampleField& field : fields_)
+      json[field.json_name] = json_of(field, static_cast<size_t>(*row.sample), horizon);
+    return json;
+  }
+
+  Json json_of(const SampleField& field, size_t sample, size_t horizon) const {
+    const std::vector<size_t> outputs = outputs_of(field, horizon);
+    if (outputs.size() == 1) return field.json(sample, outputs.front());
+    Json object = Json::object();
+    for (const size_t output : outputs)
+      object[has_horizons(field) ? target_of(output) : predictions_.names[output]] = field.json(sample, output);
+    return object;
+  }
+
+  const Predictions& predictions_;
+  Rows samples_;
+  std::vector<SampleField> fields_;
+  const FileRows& rows_;
+  const LongForm& form_;
+  std::vector<size_t> id_places_;
+};
+
 void write_npy(const std::filesystem::path& file, const at::Tensor& raw) {
   const std::string header = npy_header(raw.size(0), raw.size(1));
   const std::array<std::string_view, 2> pieces = {header,
@@ -287,12 +404,26 @@ void write_npy(const std::filesystem::path& file, const at::Tensor& raw) {
 
 }  // namespace
 
-std::string prediction_csv(const Predictions& predictions, const FileRows& rows) {
-  return PredictionTable(predictions, rows).csv();
+std::optional<LongForm> long_form(const TrainedModel& trained) {
+  const DataSettings& settings = trained.experiment.data;
+  if (settings.window == 0 || trained.data.shape.target_per_step) return std::nullopt;
+  return LongForm{settings.target, settings.horizon};
 }
 
-std::string prediction_jsonl(const Predictions& predictions, const FileRows& rows) {
-  return PredictionTable(predictions, rows).jsonl();
+std::string prediction_csv(const Predictions& predictions, const FileRows& rows, const std::optional<LongForm>& form) {
+  return form ? LongTable(predictions, rows, *form).csv() : PredictionTable(predictions, rows).csv();
+}
+
+std::string prediction_jsonl(const Predictions& predictions, const FileRows& rows,
+                             const std::optional<LongForm>& form) {
+  return form ? LongTable(predictions, rows, *form).jsonl() : PredictionTable(predictions, rows).jsonl();
+}
+
+std::optional<std::string> note_on_rows(const FileRows& rows, const std::optional<LongForm>& form) {
+  const auto count = std::ranges::count_if(rows.rows, [](const FileRow& row) { return !row.sample; });
+  if (count == 0) return std::nullopt;
+  return fmt::format("{} of the file {} no prediction; `reason` in the output{} says why", counted(count, "row"),
+                     count == 1 ? "has" : "have", form ? " without --long" : "");
 }
 
 void require_prediction_file(const std::filesystem::path& file) {
@@ -302,11 +433,12 @@ void require_prediction_file(const std::filesystem::path& file) {
               in_quotes(file.string()));
 }
 
-void write_predictions(const std::filesystem::path& file, const Predictions& predictions, const FileRows& rows) {
+void write_predictions(const std::filesystem::path& file, const Predictions& predictions, const FileRows& rows,
+                       const std::optional<LongForm>& form) {
   require_prediction_file(file);
   if (file.extension() == ".npy") return write_npy(file, predictions.raw);
   const bool is_csv = file.extension() == ".csv";
-  write_output_file(file, is_csv ? prediction_csv(predictions, rows) : prediction_jsonl(predictions, rows));
+  write_output_file(file, is_csv ? prediction_csv(predictions, rows, form) : prediction_jsonl(predictions, rows, form));
 }
 
 std::string prediction_text(const Predictions& predictions, const std::string& out) {

@@ -94,36 +94,35 @@ std::vector<ForecastCurve> forecasts_of(const Predictions& predictions, const at
   return curves;
 }
 
-// Returns the number of the row of a target, for the place of its horizon; 0 if it is not known.
-int64_t number_at(const FileRow& row, size_t horizon) {
-  if (horizon == 0) return row.number;
-  return horizon <= row.later_numbers.size() ? row.later_numbers[horizon - 1] : 0;
-}
-
-// Gives each point of a series the cells of data.id in the row of its target. A sample's own row is that of its first
-// horizon; a row after the end of the file has no cells. `known` are the samples of the places.
+// Gives each point of a series the cells of data.id and the date of the row of its target. `known` are the samples of
+// the places.
 void add_dates(PredictionOverview& overview, const at::Tensor& known, const FileRows& rows,
                const std::vector<int64_t>& horizons) {
   const std::vector<int64_t> samples = integers_of(known);
   for (ForecastCurve& curve : overview.forecasts)
     for (int64_t& sample : curve.samples) sample = samples[static_cast<size_t>(sample)];
-  if (!overview.is_series || rows.id_names.empty() || !rows.are_numbered) return;
-  std::map<int64_t, std::string> ids;          // by the row's number
+  std::vector<std::string> names = rows.id_names;
+  const bool adds_time =
+      !rows.time_name.empty() && !rows.forecasts.empty() && std::ranges::count(names, rows.time_name) == 0;
+  if (adds_time) names.push_back(rows.time_name);
+  if (!overview.is_series || names.empty() || !rows.are_numbered) return;
   std::map<int64_t, const FileRow*> own_rows;  // by sample
-  for (const FileRow& row : rows.rows) {
-    if (row.number > 0) ids.emplace(row.number, join(row.id, ", "));
+  for (const FileRow& row : rows.rows)
     if (row.sample) own_rows.emplace(*row.sample, &row);
-  }
-  overview.id_name = join(rows.id_names, ", ");
+  overview.id_name = join(names, ", ");
+  const auto date_of = [&](const FileRow& row, size_t horizon) {
+    if (row.forecasts.empty()) return join(row.id, ", ");  // a target at each step
+    const ForecastRow& forecast = rows.forecasts[row.forecasts[horizon]];
+    std::vector<std::string> cells = forecast.id;
+    if (adds_time) cells.push_back(forecast.time);
+    return join(cells, ", ");
+  };
   const auto num_horizons = std::max<size_t>(horizons.size(), 1);
-  for (ForecastCurve& curve : overview.forecasts) {
-    const size_t horizon = curve.output % num_horizons;
+  for (ForecastCurve& curve : overview.forecasts)
     for (const int64_t sample : curve.samples) {
       const auto row = own_rows.find(sample);
-      const auto id = row == own_rows.end() ? ids.end() : ids.find(number_at(*row->second, horizon));
-      curve.dates.push_back(id == ids.end() ? "" : id->second);
+      curve.dates.push_back(row == own_rows.end() ? "" : date_of(*row->second, curve.output % num_horizons));
     }
-  }
 }
 
 // ---- errors ----
@@ -235,9 +234,8 @@ PredictionOverview prediction_overview(const TrainedModel& trained, const Infere
   overview.is_series = trained.experiment.data.window > 0 || trained.data.shape.target_per_step;
   NamedValues naive;
   for (const NaiveForecast& forecast : data.naive_forecasts)
-    naive.emplace_back(
-        forecast.name,
-        in_units_of_targets(forecast.values, trained.data, data.samples.target_bases).index_select(0, samples));
+    naive.emplace_back(forecast.name,
+                       in_units_of_targets(forecast.values, trained.data, data.samples).index_select(0, samples));
   if (!naive.empty()) overview.naive_name = naive.back().first;  // of a season, if there is one
   overview.forecasts = forecasts_of(known, naive.empty() ? at::Tensor() : naive.back().second, overview.is_series);
   overview.levels = known.levels;

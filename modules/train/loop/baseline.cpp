@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "train/loop/losses.h"
+#include "train/loop/ridge.h"
 
 namespace rnnlab {
 namespace {
@@ -62,7 +63,8 @@ MetricValues errors_of(const at::Tensor& predictions, const Dataset& dataset, co
   for_rows_at_a_time(targets.size(0), [&](int64_t first, int64_t count) {
     const at::Tensor predicted = all.narrow(0, first, count).to(at::kDouble);
     const at::Tensor wanted = targets.narrow(0, first, count).to(at::kDouble), errors = predicted - wanted;
-    const at::Tensor in_units = errors * units;
+    at::Tensor in_units = errors * units;
+    if (dataset.valid.target_units.defined()) in_units = in_units * dataset.valid.target_units.narrow(0, first, count);
     if (has_loss) losses += loss.function(predicted, wanted, at::Reduction::None).nansum().item<double>();
     absolutes_in_units += in_units.abs().nansum().item<double>();
     squares_in_units += in_units.square().nansum().item<double>();
@@ -77,9 +79,13 @@ MetricValues errors_of(const at::Tensor& predictions, const Dataset& dataset, co
 std::vector<Baseline> of_numbers(const Dataset& dataset, const LossInfo& loss) {
   std::vector<Baseline> all =
       of_forecasts(dataset, [&](const NaiveForecast& forecast) { return errors_of(forecast.values, dataset, loss); });
-  const bool are_changes = dataset.train.target_bases.defined();
-  all.push_back({are_changes ? "mean change of the training part" : "mean of the training part",
+  const Samples& train = dataset.train;
+  all.push_back({train.target_units.defined()   ? "mean of the training part in local scales"
+                 : train.target_bases.defined() ? "mean change of the training part"
+                                                : "mean of the training part",
                  errors_of(target_rows(dataset.train).nanmean(0, true, at::kDouble), dataset, loss)});
+  if (const auto ridge = ridge_forecast(dataset))
+    all.push_back({"ridge regression of the window", errors_of(*ridge, dataset, loss)});
   return all;
 }
 

@@ -105,7 +105,8 @@ Batch GradientExchange::shard_of(const Batch& batch, int64_t shard) const {
           .size = end - begin,
           .whole_size = batch.whole_size,
           .whole_targets = batch.whole_targets,
-          .target_counts = samples_of(batch.target_counts, 0, begin, end)};
+          .target_counts = samples_of(batch.target_counts, 0, begin, end),
+          .target_units = samples_of(batch.target_units, 0, begin, end)};
 }
 
 double GradientExchange::weight_of(const Batch& part, std::span<const Batch> batches) {

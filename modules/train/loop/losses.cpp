@@ -120,11 +120,11 @@ at::Tensor Loss::quantiles(const at::Tensor& output) const {
 }
 
 at::Tensor quantiles_in_units(const at::Tensor& outputs, const Loss& loss, const FittedData& data,
-                              const at::Tensor& bases) {
+                              const Samples& samples) {
   if (loss.levels().empty()) return {};
   std::vector<at::Tensor> in_units;
   for (const at::Tensor& quantile : loss.quantiles(outputs.to(at::kDouble)).unbind(-1))
-    in_units.push_back(in_units_of_targets(quantile, data, bases));
+    in_units.push_back(in_units_of_targets(quantile, data, samples));
   return at::stack(in_units, -1).contiguous();
 }
 
@@ -170,7 +170,7 @@ double smallest_target(const Samples& part, const FittedData& data) {
   double smallest = std::numeric_limits<double>::infinity();
   const at::Tensor rows = target_rows(part);
   for_rows_at_a_time(rows.size(0), [&](int64_t first, int64_t count) {
-    const at::Tensor values = in_units_of_targets(rows.narrow(0, first, count), data, {});
+    const at::Tensor values = in_units_of_targets(rows.narrow(0, first, count), data, Samples());
     smallest = std::min(smallest, values.nan_to_num(smallest).min().item<double>());
   });
   return smallest;

@@ -89,9 +89,9 @@ bool has_distribution(LossKind loss);
 LossKind natural_loss(Task task);
 
 // Returns the forecast quantiles in units of the targets: (N, K, L) float64 of outputs (N, K * numbers_per_target);
-// undefined for a loss without a distribution. `bases` are the samples' target_bases.
+// undefined for a loss without a distribution. `samples` are those of the outputs.
 at::Tensor quantiles_in_units(const at::Tensor& outputs, const Loss& loss, const FittedData& data,
-                              const at::Tensor& bases);
+                              const Samples& samples);
 
 // Returns how many numbers the model gives for each target: 1, or those of a distribution (DataShape).
 int64_t numbers_per_target(const TrainingSettings& settings);

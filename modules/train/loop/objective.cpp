@@ -193,6 +193,11 @@ Objective::Objective(const TrainingSettings& settings, const FittedData& data, c
       task_(metric_task(loss_.kind(), data.shape.task)),
       error_units_(error_units(data.target_scales, device)) {}
 
+at::Tensor Objective::error_weights(const Batch& batch) const {
+  if (!batch.target_units.defined()) return error_units_.weights;
+  return error_units_.weights.defined() ? batch.target_units * error_units_.weights : batch.target_units;
+}
+
 Evaluation Objective::evaluate(const at::Tensor& output, const Batch& batch) const {
   const TraceRange range("loss");
   const bool is_per_step = has_target_per_step(batch.targets);
@@ -207,7 +212,7 @@ Evaluation Objective::evaluate(const at::Tensor& output, const Batch& batch) con
   if (are_classes) return cross_entropy(loss_, values, targets);
   RNNLAB_INVARIANT(belong_together(values, targets, loss_.numbers_per_target()),
                    "the output must have the rows of the targets, and its numbers for each target of a row");
-  return elementwise_loss(loss_, values, targets, error_units_.weights,
+  return elementwise_loss(loss_, values, targets, error_weights(batch),
                           has_missing ? std::optional(count) : std::nullopt);
 }
 

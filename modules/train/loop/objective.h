@@ -65,6 +65,8 @@ class Objective {
   MetricTask task() const { return task_; }
 
  private:
+  at::Tensor error_weights(const Batch& batch) const;
+
   Loss loss_;
   MetricTask task_;
   ErrorUnits error_units_;

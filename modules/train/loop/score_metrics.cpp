@@ -109,13 +109,12 @@ MetricResults undefined_for_all(const std::vector<const MetricInfo*>& metrics, c
 MetricResults ScoreMetrics::results_of(const at::Tensor& outputs) const {
   const bool are_numbers = task_ == MetricTask::kNumbers;
   const at::Tensor point =
-      (are_numbers ? in_units_of_targets(loss_.point(outputs), data_, part_.target_bases) : outputs.to(at::kDouble))
-          .contiguous();
-  const at::Tensor quantiles = quantiles_in_units(outputs, loss_, data_, part_.target_bases);
+      (are_numbers ? in_units_of_targets(loss_.point(outputs), data_, part_) : outputs.to(at::kDouble)).contiguous();
+  const at::Tensor quantiles = quantiles_in_units(outputs, loss_, data_, part_);
   const at::Tensor rows = target_rows(part_).contiguous();
   const bool are_classes = !rows.is_floating_point();
-  const at::Tensor targets = are_numbers ? in_units_of_targets(rows, data_, part_.target_bases).contiguous()
-                                         : rows.to(at::kDouble).contiguous();
+  const at::Tensor targets =
+      are_numbers ? in_units_of_targets(rows, data_, part_).contiguous() : rows.to(at::kDouble).contiguous();
   const PartScores scores{.task = task_,
                           .num_outputs = point.size(1),
                           .outputs = span_of<double>(point),

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runs/use/evaluate_model.h"
 
+#include <ATen/TensorOperators.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+
+#include <cmath>
 
 #include <nlohmann/json.hpp>
 
 #include "base/expect_error.h"
 #include "results/epoch_log.h"
+#include "runs/use/predict.h"
 #include "runs/use/trained_runs.h"
 
 namespace rnnlab {
@@ -33,6 +38,35 @@ TEST_F(EvaluateModel, GivesTheDigitsOfTheRunsLog) {
   EXPECT_EQ(last(series).at("rmse"), read_epochs(series).back().metrics.at("valid_rmse"));
   const auto text = train_text();
   EXPECT_EQ(last(text).at("perplexity"), read_epochs(text).back().metrics.at("valid_perplexity"));
+}
+
+// Errors in the units of the file, of whole values: those of the log, of the loss's own sums and of the predictions.
+TEST_F(EvaluateModel, UndoesScalesOfSeriesAndWindows) {
+  std::string text = "shop,x,y\n";
+  for (int i = 0; i < 160; ++i)
+    text +=
+        fmt::format("{},{},{}\n", i % 2 == 0 ? "a" : "b", i % 7, (i % 2 == 0 ? 1 : 100) * (50 + 20 * std::sin(i * .2)));
+  write("shops.csv", text);
+  for (const std::string keys : {"scale_by: series", "scale_by: window", "scale_by: window, target_as: change"}) {
+    const auto run = train(
+        "layer: naive\ndata: {source: csv, path: shops.csv, features: [x, y], target: [y, x], window: 6, horizon: [1, "
+        "3], "
+        "group: shop, valid_fraction: 0.2, " +
+        keys +
+        "}\nmodel: {kind: sequence_regressor, hidden_size: 4}\ntraining: {epochs: 2, batch_size: 16, "
+        "metrics: [mase]}\n");
+    const TrainedModel trained = load_trained_model({.run = run, .checkpoint = "last"});
+    EXPECT_EQ(trained.data.series_scales.size(), 3u) << "the whole, and two series";
+    const EpochRow row = read_epochs(run).back();
+    EXPECT_EQ(last(run).at("rmse"), row.metrics.at("valid_rmse")) << keys;
+    const InferenceData data = load_data(trained, Targets::kRequired);
+    const Predictions predictions = predict(trained, data.samples);
+    const at::Tensor errors = predictions.values - predictions.targets;
+    EXPECT_NEAR(errors.square().mean().sqrt().item<double>() / row.metrics.at("valid_rmse"), 1, 1e-5) << keys;
+    EXPECT_NEAR(errors.abs().mean().item<double>() / row.metrics.at("valid_mae"), 1, 1e-5) << keys;
+    EXPECT_GT(predictions.targets.max().item<double>(), 3000) << "the larger series";
+    EXPECT_LT(predictions.targets.min().item<double>(), 100);
+  }
 }
 
 TEST_F(EvaluateModel, HasTheMetricsThatTheRunAsksFor) {

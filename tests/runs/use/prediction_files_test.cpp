@@ -108,6 +108,47 @@ TEST(PredictionCsv, HasEveryRowOfAFile) {
   expect_golden(prediction_csv(of_one_probability(), one));
 }
 
+// Two windows of two targets at two horizons; the last forecast is after the end.
+FileRows two_windows() {
+  FileRows rows{.id_names = {"place", "day"}, .rows = {}, .time_name = "day"};
+  rows.rows.push_back({.number = 1, .id = {"a", "1"}, .sample = {}, .reason = "no full window"});
+  rows.rows.push_back({.number = 2, .id = {"a", "2"}, .sample = 0, .reason = "", .forecasts = {0, 1}});
+  rows.rows.push_back({.number = 3, .id = {"a", "3"}, .sample = 1, .reason = "", .forecasts = {1, 2}});
+  rows.forecasts = {{2, {"a", "2"}, "2"}, {3, {"a", "3"}, "3"}, {0, {"a", ""}, ""}};
+  return rows;
+}
+
+TEST(PredictionCsv, HasALineForEachDateAndHorizonInTheLongForm) {
+  const Predictions predictions{.kind = PredictionKind::kValues,
+                                .names = {"x+1", "x+2", "y+1", "y+2"},
+                                .raw = {},
+                                .values = doubles({1, 2, 10, 20, 3, 4, 30, 40}, 4),
+                                .targets = doubles({1.5, 2.5, 11, 21, 3.5, kUnknown, 31, kUnknown}, 4)};
+  const LongForm form{{"x", "y"}, {1, 2}};
+  EXPECT_EQ(prediction_csv(predictions, two_windows(), form),
+            "index,row,place,time,horizon,target_x,target_y,prediction_x,prediction_y\n"
+            "0,2,a,2,1,1.5,11,1,10\n0,3,a,3,2,2.5,21,2,20\n1,3,a,3,1,3.5,31,3,30\n1,,a,,2,,,4,40\n");
+  EXPECT_THAT(prediction_jsonl(predictions, two_windows(), form),
+              ::testing::EndsWith(R"({"index":1,"row":null,"id":{"place":"a"},"time":null,"horizon":2,)"
+                                  R"("target":{"x":null,"y":null},"prediction":{"x":4,"y":40}})"
+                                  "\n"));
+}
+
+TEST(PredictionCsv, NamesTheOnlyTargetOfTheLongFormNotAtAll) {
+  const Predictions predictions{.kind = PredictionKind::kValues,
+                                .names = {"x+1", "x+2"},
+                                .raw = {},
+                                .values = doubles({1, 2, 3, 4}, 2),
+                                .targets = {}};
+  EXPECT_EQ(prediction_csv(predictions, two_windows(), LongForm{{"x"}, {1, 2}}),
+            "index,row,place,time,horizon,prediction\n0,2,a,2,1,1\n0,3,a,3,2,2\n1,3,a,3,1,3\n1,,a,,2,4\n");
+}
+
+TEST(PredictionCsv, NotesRowsWithoutAPrediction) {
+  expect_golden(note_on_rows(two_windows()).value() + "\n" + note_on_rows(two_windows(), LongForm{}).value());
+  EXPECT_FALSE(note_on_rows({}));
+}
+
 TEST(PredictionCsv, KeepsItsOwnNamesOfColumns) {
   FileRows rows = three_rows({"index", "prediction", "row", "id_row", "target_level"});
   rows.rows.resize(1);

@@ -94,6 +94,21 @@ TEST_F(Overview, OfASeriesHasTheDatesOfItsTargets) {
   EXPECT_THAT(overview(train_series()).forecasts.at(0).dates, IsEmpty()) << "without data.id";
 }
 
+// The last validation targets are not beyond the file, but their rows need no column of data.id for their days.
+TEST_F(Overview, OfASeriesHasTheTimesOfItsTargetsWithoutDataId) {
+  std::string rows = "date,level\n";
+  for (int i = 0; i < 50; ++i) rows += fmt::format("2026-{:02}-{:02},{}\n", 1 + i / 31, 1 + i % 31, 100 + i % 31);
+  write("days.csv", rows);
+  const auto run = train(
+      "data: {source: csv, path: days.csv, features: [level], target: [level], window: 3, horizon: [1, 4]}\n"
+      "model: {kind: sequence_regressor, hidden_size: 2}\ntraining: {epochs: 1, batch_size: 16}\n");
+  const PredictionOverview days = overview(run);
+  EXPECT_EQ(days.id_name, "date");
+  for (const ForecastCurve& curve : days.forecasts)
+    for (size_t i = 0; i < curve.truth.size(); ++i)
+      EXPECT_EQ(curve.dates.at(i), fmt::format("2026-02-{:02}", std::lround(curve.truth[i]) - 99));
+}
+
 // The rows of two series take turns, and begin with the newest.
 TEST_F(Overview, OfReorderedRowsHasTheDatesOfItsTargets) {
   std::string rows = "place,day,level\n";

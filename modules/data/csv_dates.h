@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dates of the rows of series, as the file writes them: of its own rows, and of rows that it does not have, which
+// follow by the step of the series (data.frequency, or the usual one).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "data/csv_part.h"
+#include "data/readers/time_grid.h"
+#include "data/readers/time_text.h"
+
+namespace rnnlab {
+
+class RowDates {
+ public:
+  // `part` and `settings` outlive this object.
+  RowDates(const CsvPart& part, const DataSettings& settings);
+
+  // Returns the name of the column with the times, or "".
+  const std::string& column_name() const { return name_; }
+
+  // Returns the date of a row of the series or of one after its end; "" if none can be computed.
+  std::string of(const CsvSeries& series, int64_t row);
+
+ private:
+  // The times of the column, in the order of the table, and how they are written.
+  struct Column {
+    std::vector<int64_t> times;
+    TimeForm form;
+  };
+  // What the rows after the end of a series follow.
+  struct End {
+    TimeGrid grid;
+    int64_t last = 0;
+  };
+
+  const std::optional<Column>& column();
+  std::optional<End> end_of(const CsvSeries& series);
+  std::string of_row(int64_t row);
+  std::string after_end(const CsvSeries& series, int64_t count);
+
+  const CsvPart& part_;
+  const DataSettings& settings_;
+  std::string name_;
+  int64_t place_ = -1;                           // of the column in the table
+  std::optional<std::optional<Column>> column_;  // read when it is first needed
+  std::map<int64_t, std::optional<End>> ends_;   // by the first row of the series
+};
+
+}  // namespace rnnlab

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/inspect_series.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "data/scaling.h"
+
+namespace rnnlab {
+namespace {
+
+// Returns the step of all series, if it is one and leads to each of their times.
+std::optional<TimeStep> common_step(const std::vector<SeriesValues>& all) {
+  std::optional<TimeStep> common;
+  for (const SeriesValues& series : all) {
+    const auto step = median_time_step(series.times);
+    if (!step) continue;
+    if (common && step_text(*common) != step_text(*step)) return std::nullopt;
+    common = step;
+    const TimeGrid grid(*step, series.times);
+    for (size_t i = 1; i < series.times.size(); ++i)
+      if (!grid.steps_between(series.times[i - 1], series.times[i])) return std::nullopt;
+  }
+  return common && parse_time_step(step_text(*common)) ? common : std::nullopt;
+}
+
+// Returns the rows until series with such a step usually repeat: days, weeks or years.
+std::vector<int64_t> usual_seasons(const std::optional<TimeStep>& step) {
+  constexpr std::array<std::pair<std::string_view, std::array<int64_t, 2>>, 11> kSeasons = {{{"5min", {288, 2016}},
+                                                                                             {"10min", {144, 1008}},
+                                                                                             {"15min", {96, 672}},
+                                                                                             {"30min", {48, 336}},
+                                                                                             {"1h", {24, 168}},
+                                                                                             {"1d", {7, 365}},
+                                                                                             {"1b", {5, 0}},
+                                                                                             {"1w", {52, 0}},
+                                                                                             {"1mo", {12, 0}},
+                                                                                             {"1q", {4, 0}},
+                                                                                             {"", {0, 0}}}};
+  if (!step) return {};
+  const auto found = std::ranges::find(kSeasons, step_text(*step), [](const auto& one) { return one.first; });
+  if (found == kSeasons.end()) return {};
+  std::vector<int64_t> seasons(found->second.begin(), found->second.end());
+  std::erase(seasons, 0);
+  return seasons;
+}
+
+double deviation_of(const SeriesValues& series) {
+  Moments moments;
+  for (const double value : series.values)
+    if (!std::isnan(value)) moments.add(value);
+  return moments.standard_deviation();
+}
+
+// Returns the error of the value so many rows before, over the deviation, in all series together. Series that are short
+// beside the lag say nothing of it.
+double error_of(const std::vector<SeriesValues>& all, int64_t lag) {
+  constexpr int64_t kLeastSeasons = 3, kLeastDifferences = 20;
+  double sum = 0, deviations = 0;
+  int64_t count = 0;
+  for (const SeriesValues& series : all) {
+    const auto size = std::ssize(series.values);
+    if (size < kLeastSeasons * lag) continue;
+    const double deviation = deviation_of(series);
+    for (int64_t row = lag; row < size; ++row) {
+      const double difference = series.values[static_cast<size_t>(row)] - series.values[static_cast<size_t>(row - lag)];
+      if (std::isnan(difference)) continue;
+      sum += difference * difference;
+      deviations += deviation * deviation;
+      ++count;
+    }
+  }
+  return count < kLeastDifferences || deviations == 0 ? 1 : std::sqrt(sum / deviations);
+}
+
+bool have_other_scales(const std::vector<SeriesValues>& all) {
+  constexpr double kOther = 10;
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  for (const SeriesValues& series : all) {
+    const double deviation = deviation_of(series);
+    if (deviation == 0) continue;
+    least = std::min(least, deviation);
+    most = std::max(most, deviation);
+  }
+  return most > kOther * least;
+}
+
+}  // namespace
+
+SeriesAdvice advise_on_series(const std::vector<SeriesValues>& all) {
+  SeriesAdvice advice;
+  advice.step = common_step(all);
+  advice.error_of_last = error_of(all, 1);
+  for (const int64_t season : usual_seasons(advice.step)) {
+    const double error = error_of(all, season);
+    if (error >= SeriesAdvice::kUseful || error >= advice.error_of_season) continue;
+    advice.error_of_season = error;
+    advice.season = season;
+  }
+  advice.has_other_scales = have_other_scales(all);
+  return advice;
+}
+
+}  // namespace rnnlab
