@@ -284,11 +284,11 @@ void check_metrics(const Experiment& e, Checker& checker) {
 }
 
 void check_counts(const Experiment& e, Checker& checker) {
-  if (e.training.loss == LossKind::kPoisson && e.data.target_as != TargetAs::kValue)
+  if (e.training.loss == LossKind::kPoisson && are_relative(e.data))
     checker.complain(
-        {"training.loss", "data.target_as"},
-        "poisson forecasts counts, and a change is not a count: use another loss, such as gaussian, or target_as: "
-        "value");
+        {"training.loss", "data.target_as", "data.scale_by"},
+        "poisson forecasts counts, and neither a change nor a value in local scales is a count: use another "
+        "loss, such as gaussian, or target_as: value and scale_by: file");
 }
 
 void check_precision(const Experiment& e, Checker& checker) {

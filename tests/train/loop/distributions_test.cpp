@@ -158,17 +158,18 @@ TEST(Poisson, CountsInTheUnitsOfTheTargets) {
   const FittedData data = two_targets({{"small", 3, 2}, {"large", 10, 40}});
   const Loss loss = loss_of(LossKind::kPoisson, {0.1, 0.5, 0.9}, data);
   const at::Tensor outputs = at::zeros({1, 2}), scaled_counts = row({(7 - 3) / 2.0, (25 - 10) / 40.0});
-  EXPECT_THAT(numbers_of(in_units_of_targets(loss.point(outputs), data, {})),
+  EXPECT_THAT(numbers_of(in_units_of_targets(loss.point(outputs), data, Samples())),
               ElementsAre(::testing::DoubleNear(3, 1e-5), ::testing::DoubleNear(40, 1e-4)));
   const at::Tensor losses = loss.compute(outputs.to(at::kDouble), scaled_counts, at::Reduction::None);
   EXPECT_NEAR(losses[0][0].item<double>(), -std::log(poisson_probability(7, 3)), 1e-9);
   EXPECT_NEAR(losses[0][1].item<double>(), -std::log(poisson_probability(25, 40)), 1e-9);
-  const at::Tensor quantiles = quantiles_in_units(outputs, loss, data, {});
+  const at::Tensor quantiles = quantiles_in_units(outputs, loss, data, Samples());
   EXPECT_NEAR(quantiles[0][1][2].item<double>(), poisson_quantile(40, 0.9), 1e-4);
 }
 
 TEST(Poisson, RefusesNegativeCounts) {
-  const Samples part{.targets = at::tensor({1.F, NAN, -3.F}).unsqueeze(1)};
+  Samples part;
+  part.targets = part.inputs = at::tensor({1.F, NAN, -3.F}).unsqueeze(1);
   testing::expect_error(ExitCode::kData,
                         [&] { require_targets_of(with_loss(LossKind::kPoisson), part, FittedData()); });
   EXPECT_NO_THROW(require_targets_of(with_loss(LossKind::kGaussian), part, FittedData()));
@@ -177,8 +178,8 @@ TEST(Poisson, RefusesNegativeCounts) {
 // Scaling leaves the zeros of a file of large counts a little below 0.
 TEST(Poisson, AcceptsZerosThatScalingHasRounded) {
   const FittedData data = two_targets({{"small", 1, 2}, {"large", 2.5e6, 7.3e5}});
-  const Samples part{.targets =
-                         at::tensor({static_cast<float>(-0.5), static_cast<float>(-2.5e6 / 7.3e5)}).view({1, 2})};
+  Samples part;
+  part.targets = part.inputs = at::tensor({static_cast<float>(-0.5), static_cast<float>(-2.5e6 / 7.3e5)}).view({1, 2});
   EXPECT_NO_THROW(require_targets_of(with_loss(LossKind::kPoisson), part, data));
 }
 
@@ -187,21 +188,22 @@ TEST(Poisson, AcceptsZerosThatScalingHasRounded) {
 TEST(Poisson, CoversCountsAtTheEndsOfItsInterval) {
   const FittedData data = two_targets({{"a", 7.31, 2.77}, {"b", 7.31, 2.77}});
   const Loss loss = loss_of(LossKind::kPoisson, {0.1, 0.5, 0.9}, data);
-  const at::Tensor quantiles = quantiles_in_units(at::zeros({1, 2}), loss, data, {})[0][0];
+  const at::Tensor quantiles = quantiles_in_units(at::zeros({1, 2}), loss, data, Samples())[0][0];
   for (const int64_t end : {0, 2}) {
     const double count = std::round(quantiles[end].item<double>());
     const at::Tensor target = at::tensor({(count - 7.31) / 2.77, 0.0}, at::kDouble).to(at::kFloat).unsqueeze(0);
-    EXPECT_EQ(quantiles[end].item<double>(), in_units_of_targets(target, data, {})[0][0].item<double>());
+    EXPECT_EQ(quantiles[end].item<double>(), in_units_of_targets(target, data, Samples())[0][0].item<double>());
   }
 }
 
 TEST(Distributions, HaveQuantilesInTheUnitsOfTheTargetsAndAfterChanges) {
   const FittedData data = two_targets({{"a", 100, 10}, {"b", 0, 1}});
-  const at::Tensor bases = row({1000, 0});
+  Samples changes;
+  changes.target_bases = row({1000, 0});
   const at::Tensor quantiles =
-      quantiles_in_units(row({-1, 0, 1, 4, 5, 6}), loss_of(LossKind::kQuantile, {}, data), data, bases);
+      quantiles_in_units(row({-1, 0, 1, 4, 5, 6}), loss_of(LossKind::kQuantile, {}, data), data, changes);
   EXPECT_THAT(numbers_of(quantiles), ElementsAre(1090, 1100, 1110, 4, 5, 6));
-  EXPECT_FALSE(quantiles_in_units(row({0, 0}), loss_of(LossKind::kMse), data, bases).defined());
+  EXPECT_FALSE(quantiles_in_units(row({0, 0}), loss_of(LossKind::kMse), data, changes).defined());
 }
 
 // The errors, which RMSE and MAE are of, are those of the points. A missing target has no loss and no gradient.
