@@ -40,7 +40,7 @@ void for_each_part(int64_t num_rows, Visit visit) {
 at::Tensor fitted_windows(const Dataset& dataset) {
   constexpr int64_t kMostWork = 4'000'000'000;
   const int64_t columns = num_columns(dataset), most = std::max<int64_t>(kMostWork / (columns * columns), 1);
-  const at::Tensor known = are_known(dataset.train.targets).all(1).nonzero().squeeze(1);
+  at::Tensor known = are_known(dataset.train.targets).all(1).nonzero().squeeze(1);
   const int64_t count = std::min(known.size(0), most);
   if (count == known.size(0)) return known;
   return known.index_select(0, (at::arange(count, at::kLong) * known.size(0)).floor_divide(count));
