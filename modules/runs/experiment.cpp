@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <functional>
 #include <span>
 
 #include "base/folder.h"
@@ -283,6 +284,22 @@ void check_metrics(const Experiment& e, Checker& checker) {
   }
 }
 
+void check_quantiles(const Experiment& e, Checker& checker) {
+  const std::vector<double>& levels = e.training.quantiles;
+  if (levels.empty()) return;
+  if (!has_distribution(e.training.loss))
+    return checker.complain(
+        {"training.quantiles", "training.loss"},
+        fmt::format("only losses with a distribution have quantiles: use loss: {}, or remove quantiles",
+                    names_of_distributions()));
+  if (std::ranges::adjacent_find(levels, std::ranges::greater_equal()) != levels.end())
+    return checker.complain({"training.quantiles"}, "levels must ascend, such as [0.1, 0.5, 0.9]");
+  if (levels.front() >= 0.5 || levels.back() <= 0.5 || std::ranges::count(levels, 0.5) == 0)
+    checker.complain({"training.quantiles"},
+                     "the levels need 0.5, one below it and one above it, such as [0.1, 0.5, 0.9]: the median is the "
+                     "forecast, and the lowest and highest are its interval");
+}
+
 void check_counts(const Experiment& e, Checker& checker) {
   if (e.training.loss == LossKind::kPoisson && are_relative(e.data))
     checker.complain(
@@ -373,6 +390,7 @@ config::Schema<Experiment> make_schema() {
   s.check(check_embedding);
   s.check(check_class_weights);
   s.check(check_loss);
+  s.check(check_quantiles);
   s.check(check_counts);
   s.check(check_momentum);
   s.check(check_plateau);

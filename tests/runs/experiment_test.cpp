@@ -105,7 +105,10 @@ const std::vector<Keys> kKeys = {
      {"training: {metrics: [macro_f1, roc_auc]}\n"}},
     {"LossWithADistribution",
      {kSeries + "}\n" + kNumbers + "training: {metrics: [coverage]}\n", "training: {metrics: [coverage]}\n",
-      kSeries + ", target_as: change}\n" + kNumbers + "training: {loss: poisson}\n"},
+      kSeries + ", target_as: change}\n" + kNumbers + "training: {loss: poisson}\n",
+      kSeries + "}\n" + kNumbers + "training: {quantiles: [0.1, 0.5, 0.9]}\n",
+      kSeries + "}\n" + kNumbers + "training: {loss: gaussian, quantiles: [0.9, 0.5, 0.1]}\n",
+      kSeries + "}\n" + kNumbers + "training: {loss: quantile, quantiles: [0.1, 0.9]}\n"},
      {kSeries + ", target_as: change}\n" + kNumbers +
       "training: {loss: student, quantiles: [0.05, 0.5, 0.95], early_stopping: valid_crps}\n"}},
     {"EpochsByValidation",

@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "base/numbers.h"
-#include "train/loop/losses.h"
 
 namespace rnnlab {
 namespace {
@@ -207,21 +205,6 @@ void check_batches(const Settings& t, Checker& checker) {
                      "only classes have weights: use loss: cross_entropy, or remove class_weights");
 }
 
-void check_quantiles(const Settings& t, Checker& checker) {
-  if (t.quantiles.empty()) return;
-  if (levels_of(t).empty())
-    return checker.complain({"quantiles", "loss"}, fmt::format("only losses with a distribution have quantiles: use "
-                                                               "loss: {}, or remove quantiles",
-                                                               names_of_distributions()));
-  if (std::ranges::adjacent_find(t.quantiles, std::ranges::greater_equal()) != t.quantiles.end())
-    return checker.complain({"quantiles"}, "levels must ascend, such as [0.1, 0.5, 0.9]");
-  if (t.quantiles.size() < 3 || t.quantiles.front() >= 0.5 || t.quantiles.back() <= 0.5 ||
-      std::ranges::count(t.quantiles, 0.5) == 0)
-    checker.complain({"quantiles"},
-                     "the levels need 0.5, one below it and one above it, such as [0.1, 0.5, 0.9]: the median is the "
-                     "forecast, and the lowest and highest are its interval");
-}
-
 void check_bounds(const Settings& t, Checker& checker) {
   const bool is_auto = t.epochs == kEpochsByPlateau;
   if (is_auto && t.patience != TrainingSettings().patience && t.patience < kLeastPatienceOfAuto)
@@ -314,7 +297,6 @@ config::Schema<Settings> make_schema() {
   s.check(check_bounds);
   s.check(check_batches);
   s.check(check_shards);
-  s.check(check_quantiles);
   s.check(check_optimizer);
   s.check(check_schedule);
   s.check(check_plateaus);

@@ -54,9 +54,6 @@ TEST(TrainingSettings, CombinationsWithoutSenseNameTheirKeys) {
   expect_golden(complaint("{epochs: auto, patience: 5}"));
   expect_golden(complaint("early_stopping: valid_coverage"));
   expect_golden(complaint("{epochs: auto, schedule: plateau, decay_rate: 0.5, decay_patience: 10}"));
-  expect_golden(complaint("{quantiles: [0.1, 0.5, 0.9]}"));
-  expect_golden(complaint("{loss: gaussian, quantiles: [0.9, 0.5, 0.1]}"));
-  expect_golden(complaint("{loss: quantile, quantiles: [0.1, 0.9]}"));
   expect_golden(complaint("{loss: student, quantiles: [0.1, 0.5, 1]}"));
 }
 
