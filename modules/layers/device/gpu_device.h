@@ -6,8 +6,10 @@
 #include <c10/core/Stream.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "layers/device/cuda_library.h"
@@ -26,12 +28,49 @@ inline c10::Stream stream_from_pool(c10::Device device, int priority) {
   return c10::impl::VirtualGuardImpl(device.type()).getNewStream(device, priority);
 }
 
+// The events of one thread, by device. When a thread ends, a later thread gets its events. They are never destroyed,
+// because a thread of LibTorch may end after CUDA did, and then destroying an event ends the process with an error.
+class EventsOfThread {
+ public:
+  EventsOfThread() {
+    Left& left = left_by_threads();
+    const std::scoped_lock lock(left.mutex);
+    if (left.events.empty()) return;
+    events_ = std::move(left.events.back());
+    left.events.pop_back();
+  }
+  ~EventsOfThread() {
+    Left& left = left_by_threads();
+    const std::scoped_lock lock(left.mutex);
+    left.events.push_back(std::move(events_));
+  }
+  EventsOfThread(const EventsOfThread&) = delete;
+  EventsOfThread& operator=(const EventsOfThread&) = delete;
+
+  c10::Event& of(c10::Device device) { return events_.try_emplace(device, device.type()).first->second; }
+
+ private:
+  using Events = std::unordered_map<c10::Device, c10::Event>;
+
+  struct Left {
+    std::mutex mutex;
+    std::vector<Events> events;
+  };
+
+  static Left& left_by_threads() {
+    static auto& left = *new Left;
+    return left;
+  }
+
+  Events events_;
+};
+
 // Work that is queued on stream `after` from now on waits for all work that is queued on stream `before` now.
 // Recording an event again does not change what streams already wait for, so one event per thread and device is enough;
 // creating one takes as long as recording it.
 inline void order_streams(const c10::Stream& before, const c10::Stream& after) {
-  static thread_local std::unordered_map<c10::Device, c10::Event> events;
-  c10::Event& event = events.try_emplace(before.device(), before.device_type()).first->second;
+  static thread_local EventsOfThread events;
+  c10::Event& event = events.of(before.device());
   event.record(before);
   event.block(after);
 }
