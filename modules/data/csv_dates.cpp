@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "data/readers/rows.h"
+#include "data/readers/time_units.h"
 #include "data/readers/times.h"
 
 namespace rnnlab {
@@ -34,33 +35,69 @@ std::string RowDates::of_row(int64_t row) {
 std::string RowDates::after_end(const CsvSeries& series, int64_t count) {
   auto end = ends_.find(series.rows.begin);
   if (end == ends_.end()) end = ends_.emplace(series.rows.begin, end_of(series)).first;
-  return end->second ? column()->form.text(end->second->grid.after(end->second->last, count)) : "";
+  if (!end->second) return "";
+  const TimeForm& form = column()->form;
+  return form.text(end->second->grid.after(end->second->last, count) - form.ahead_of_utc());
 }
 
-// The form is that of the last rows, because the zone of a country changes with its clocks.
+// Returns the form of the rows with the latest times. Rows of several series may have one time, which tells nothing.
+std::optional<TimeForm> RowDates::form_of_last(const std::vector<int64_t>& times, size_t most) const {
+  std::map<int64_t, std::string_view> latest;
+  for (size_t row = 0; row < times.size(); ++row) {
+    latest.try_emplace(times[row], part_.table.value(static_cast<int64_t>(row), place_));
+    if (latest.size() > most) latest.erase(latest.begin());
+  }
+  std::vector<std::string_view> cells;
+  std::vector<int64_t> their_times;
+  for (const auto& [time, cell] : latest) {
+    their_times.push_back(time);
+    cells.push_back(cell);
+  }
+  return TimeForm::of(cells, their_times, part_.order);
+}
+
+// Many rows tell a form such as 2026-1-31 from others. If none writes them, as where clocks change, the last ones
+// count.
 const std::optional<RowDates::Column>& RowDates::column() {
   if (column_) return *column_;
   column_.emplace();
   auto found = times_of_column(part_.table, place_, part_.order);
   if (!found || found->wrong_row) return *column_;
-  constexpr int64_t kRows = 12;
-  std::vector<std::string_view> cells;
-  const int64_t num_rows = part_.table.num_rows(), first = std::max<int64_t>(0, num_rows - kRows);
-  for (int64_t row = first; row < num_rows; ++row) cells.push_back(part_.table.value(row, place_));
-  const auto form = TimeForm::of(cells, std::span(found->times).subspan(static_cast<size_t>(first)));
-  if (form) *column_ = Column{std::move(found->times), *form};
+  for (const size_t most : {400, 12, 3}) {
+    const auto form = form_of_last(found->times, most);
+    if (!form) continue;
+    *column_ = Column{std::move(found->times), *form};
+    return *column_;
+  }
   return *column_;
 }
 
-std::optional<RowDates::End> RowDates::end_of(const CsvSeries& series) {
-  if (!column()) return std::nullopt;
+// Returns the times of the series' own rows and of those after its end, on the clock of the last rows.
+std::vector<int64_t> RowDates::local_times_of(const CsvSeries& series) {
   std::vector<int64_t> rows;
   for (int64_t row = series.rows.begin; row < series.rows.end; ++row)
     if (const int64_t own = part_.table_row(row); own != kNoRow) rows.push_back(own);
   rows.insert(rows.end(), series.future_rows.begin(), series.future_rows.end());
-  const std::vector<int64_t> times = at_rows(column()->times, rows);
+  std::vector<int64_t> times = at_rows(column()->times, rows);
+  for (int64_t& time : times) time += column()->form.ahead_of_utc();
+  return times;
+}
+
+// A series of less than a week does not show whether it has weekends, so the longest series of the file tells.
+std::optional<TimeStep> RowDates::step_of(const std::vector<int64_t>& times) {
+  if (!settings_.frequency.empty()) return parse_time_step(settings_.frequency);
+  if (times.back() - times.front() >= 7 * kDay) return usual_time_step(times);
+  const auto num_rows = [](const CsvSeries& series) { return series.rows.end - series.rows.begin; };
+  const CsvSeries& longest = *std::ranges::max_element(part_.series, {}, num_rows);
+  const auto of_longest = usual_time_step(local_times_of(longest));
+  return of_longest ? of_longest : usual_time_step(times);
+}
+
+std::optional<RowDates::End> RowDates::end_of(const CsvSeries& series) {
+  if (!column()) return std::nullopt;
+  const std::vector<int64_t> times = local_times_of(series);
   if (times.empty() || std::ranges::adjacent_find(times, std::greater_equal()) != times.end()) return std::nullopt;
-  const auto step = settings_.frequency.empty() ? usual_time_step(times) : parse_time_step(settings_.frequency);
+  const auto step = step_of(times);
   return step ? std::optional(End{TimeGrid(*step, times), times.back()}) : std::nullopt;
 }
 

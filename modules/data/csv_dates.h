@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "data/csv_part.h"
 #include "data/readers/time_grid.h"
@@ -33,11 +34,14 @@ class RowDates {
   };
   // What the rows after the end of a series follow.
   struct End {
-    TimeGrid grid;
+    TimeGrid grid;  // of the local times
     int64_t last = 0;
   };
 
   const std::optional<Column>& column();
+  std::optional<TimeForm> form_of_last(const std::vector<int64_t>& times, size_t most) const;
+  std::vector<int64_t> local_times_of(const CsvSeries& series);
+  std::optional<TimeStep> step_of(const std::vector<int64_t>& times);
   std::optional<End> end_of(const CsvSeries& series);
   std::string of_row(int64_t row);
   std::string after_end(const CsvSeries& series, int64_t count);

@@ -437,6 +437,7 @@ void add_samples(Dataset& dataset, const Parts& parts, CsvScalings& scalings, co
                            note_on_gaps(train, "training part"), note_on_gaps(valid, "validation part"),
                            note_on_season(valid_file, valid.windows, settings)})
     if (note) dataset.notes.push_back(*note);
+  if (std::string note = local.note_on_unknown(valid_file); !note.empty()) dataset.notes.push_back(std::move(note));
   for (std::string& note : notes_on_missing(dataset.naive_forecasts, dataset.valid.targets, valid_file))
     dataset.notes.push_back(std::move(note));
 }

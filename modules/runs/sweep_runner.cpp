@@ -228,6 +228,10 @@ class SweepRunner {
     record_result(entry);
   }
 
+  int64_t fold_of(size_t entry) const {
+    return experiment_of(entry_at(entry).experiment, sweep_.path().string(), sweep_.overrides()).data.fold.value_or(0);
+  }
+
   // Returns the experiment of a fold without its number; "" for a run of no back-test.
   std::string back_test_of(size_t entry) const {
     Experiment one = experiment_of(entry_at(entry).experiment, sweep_.path().string(), sweep_.overrides());
@@ -235,9 +239,10 @@ class SweepRunner {
     return config::print(one, Experiment::schema());
   }
 
-  // Rows that are too few for one fold are too few for all, so their error is reported once.
+  // Rows that are too few for the folds are too few for the first one, so their error is reported once. Another fold
+  // may lack data that the others have.
   void note_broken_back_test(size_t entry, ExitCode exit_code) {
-    if (exit_code != ExitCode::kData) return;
+    if (exit_code != ExitCode::kData || fold_of(entry) != 1) return;
     if (const std::string back_test = back_test_of(entry); !back_test.empty()) broken_back_tests_.insert(back_test);
   }
 

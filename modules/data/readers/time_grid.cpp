@@ -76,9 +76,11 @@ std::optional<TimeStep> parse_time_step(std::string_view text) {
   const auto count = parse_int64(std::string(text.substr(0, digits)));
   const auto unit = std::ranges::find(kStepUnits, text.substr(digits), &StepUnit::name);
   if (!count || *count < 1 || *count > kMost || unit == kStepUnits.end()) return std::nullopt;
-  TimeStep step = unit->step;
-  step.microseconds *= *count;
-  step.months *= *count;
+  constexpr int64_t kMostMonths = 1'200, kMostDays = 36'600;
+  const TimeStep step = {.microseconds = unit->step.microseconds * *count,
+                         .months = unit->step.months * *count,
+                         .skips_weekends = unit->step.skips_weekends};
+  if (step.months > kMostMonths || step.microseconds > kMostDays * kDay) return std::nullopt;
   return step;
 }
 

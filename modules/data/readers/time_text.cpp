@@ -10,7 +10,6 @@
 
 #include "base/text.h"
 #include "data/readers/time_units.h"
-#include "data/readers/times.h"
 
 namespace rnnlab {
 namespace {
@@ -154,9 +153,18 @@ std::vector<std::string> patterns() {
   return all;
 }
 
+// Returns whether a pattern such as %d/%m/%Y has day and month in another order.
+bool contradicts(std::string_view pattern, DateOrder order) {
+  const size_t day = std::min(pattern.find("%d"), pattern.find("%e"));
+  const size_t month = std::min(pattern.find("%m"), pattern.find("%n"));
+  const bool begins_with_either = std::min(day, month) == 0 && std::max(day, month) < pattern.size();
+  return begins_with_either && (day < month) != (order == DateOrder::kDayFirst);
+}
+
 }  // namespace
 
-std::optional<TimeForm> TimeForm::of(std::span<const std::string_view> cells, std::span<const int64_t> times) {
+std::optional<TimeForm> TimeForm::of(std::span<const std::string_view> cells, std::span<const int64_t> times,
+                                     std::optional<DateOrder> order) {
   if (cells.empty()) return std::nullopt;
   const std::string_view last = cells.back();
   TimeForm form;
@@ -165,6 +173,7 @@ std::optional<TimeForm> TimeForm::of(std::span<const std::string_view> cells, st
   const auto local = form.zone_.empty() ? std::nullopt : parse_time(last.substr(0, end));
   if (local) form.ahead_of_utc_ = *local - *parse_time(last);
   const auto writes_all = [&](const std::string& pattern) {
+    if (order && contradicts(pattern, *order)) return false;
     form.pattern_ = pattern;
     return form.text(times.back()) == last &&
            std::ranges::equal(cells, times,

@@ -8,15 +8,21 @@
 #include <string>
 #include <string_view>
 
+#include "data/readers/times.h"
+
 namespace rnnlab {
 
 class TimeForm {
  public:
   // Returns the form of these cells, whose times are in microseconds since 1970 (times.h); nullopt if no known form
-  // writes all of them.
-  static std::optional<TimeForm> of(std::span<const std::string_view> cells, std::span<const int64_t> times);
+  // writes all of them. `order` is that of day and month, if it is known.
+  static std::optional<TimeForm> of(std::span<const std::string_view> cells, std::span<const int64_t> times,
+                                    std::optional<DateOrder> order = {});
 
   std::string text(int64_t time) const;
+
+  // Returns the microseconds by which the clock of the last cell is ahead of UTC.
+  int64_t ahead_of_utc() const { return ahead_of_utc_; }
 
  private:
   std::string pattern_;       // with a letter after each %

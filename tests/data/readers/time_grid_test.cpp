@@ -35,7 +35,7 @@ TEST(TimeStep, IsReadAndWritten) {
   for (const char* text : {"1s", "15min", "1h", "36h", "1d", "2b", "1w", "1mo", "1q", "5mo", "2y"})
     EXPECT_EQ(step_text(parse_time_step(text).value()), text);
   EXPECT_EQ(step_text(parse_time_step("60min").value()), "1h");
-  for (const char* text : {"", "h", "0h", "1", "-1h", "1.5h", "1 h", "1H", "1m", "9999999999d"})
+  for (const char* text : {"", "h", "0h", "1", "-1h", "1.5h", "1 h", "1H", "1m", "9999999999d", "40000y", "1000000mo"})
     EXPECT_FALSE(parse_time_step(text)) << text;
 }
 
@@ -96,6 +96,14 @@ TEST(TimeForm, TellsDaysFromMonths) {
   const std::vector<std::string_view> cells = {"01/02/2026", "02/02/2026"};
   const std::vector<int64_t> by_day = {parse_time("2026-02-01").value(), parse_time("2026-02-02").value()};
   EXPECT_EQ(TimeForm::of(cells, by_day).value().text(parse_time("2026-02-03").value()), "03/02/2026");
+}
+
+TEST(TimeForm, KnowsTheOrderOfDayAndMonthOfAnAmbiguousDate) {
+  const std::vector<std::string_view> cells = {"05/05/2026"};
+  const std::vector<int64_t> times = {parse_time("2026-05-05").value()};
+  const int64_t next = parse_time("2026-05-06").value();
+  EXPECT_EQ(TimeForm::of(cells, times, DateOrder::kMonthFirst).value().text(next), "05/06/2026");
+  EXPECT_EQ(TimeForm::of(cells, times, DateOrder::kDayFirst).value().text(next), "06/05/2026");
 }
 
 }  // namespace
