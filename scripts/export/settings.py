@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads config.yaml as rnnlab writes it: nested maps of plain or double-quoted values and lists. Needs no package."""
+"""Reads config.yaml as rnnlab writes it: nested maps of plain or double-quoted values and lists, without texts of several
+lines. Needs no package."""
 
 import re
 
@@ -69,9 +70,13 @@ def value_at(text):
 def lines_of(text, path):
     """Yields the number of each line that sets a key, the dotted key, and its value's text (None for a map)."""
     groups = []  # (indent, key)
+    block = -1  # the indent of the key whose value is the block of lines below it; -1 outside of one
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
+        if block >= 0 and len(line) - len(line.lstrip(" ")) > block:
+            continue  # equations, which nothing reads here: `rnnlab cell` has them
+        block = -1
         found = LINE.match(line)
         if not found:
             raise ExportError(f"{path}:{number}: expected a key and a value as rnnlab writes them")
@@ -79,6 +84,9 @@ def lines_of(text, path):
         while groups and groups[-1][0] >= indent:
             groups.pop()
         dotted = ".".join([*(group for _, group in groups), key])
+        if rest == "|":
+            block = indent
+            continue
         is_map = not rest or rest.startswith("#")
         if is_map:
             groups.append((indent, key))

@@ -92,6 +92,10 @@ class FilesTest(RunsTest):
             with self.assertRaises(ExportError):
                 read_settings(wrong, "f")
 
+    def test_equations_of_several_lines_are_left_out(self):
+        text = "model:\n  cell:\n    gates: [f]\n    equations: |\n      f = sigmoid(f)\n      h = f * h\n  hidden_size: 32\n"
+        self.assertEqual(read_settings(text, "f"), {"model.cell.gates": ["f"], "model.hidden_size": 32})
+
     def test_paths_lose_their_folders_and_nothing_else_changes(self):
         text = 'data:\n  path: "/home/me/a b.csv"   # a comment with /home\n  train_file: ../x.csv\n  target: [y]\n'
         cut = config_without_folders(text, "f")
