@@ -60,10 +60,6 @@ std::vector<int64_t> rows_of_series(const CsvSeries& series, const std::vector<i
   return {std::ranges::lower_bound(rows, series.rows.begin), std::ranges::lower_bound(rows, series.rows.end)};
 }
 
-}  // namespace
-
-namespace {
-
 std::vector<Scaling> fit_all(const std::vector<NumericColumn>& columns, const std::vector<int64_t>& rows,
                              Normalization how) {
   std::vector<Scaling> scalings;
@@ -91,7 +87,7 @@ CsvScalings fit_scalings(const CsvPart& part, const std::vector<int64_t>& rows, 
   scalings.features = fit_all(part.features, rows, how);
   const std::vector<int64_t> firsts = first_rows_of_series(part, rows);
   for (size_t i = 0; i < scalings.features.size(); ++i)
-    if (std::ranges::count(settings.static_features, part.features[i].name) > 0)
+    if (is_one_of(settings.static_features, part.features[i].name))
       scalings.features[i] = fit(at_rows(part.features[i].values, firsts), how);
   if (task == Task::kRegression) scalings.targets = fit_all(part.targets, rows, how);
   return scalings;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks runs by how good they are. Runs that differ only in their seed or their fold are one row, whatever else differs
-// is a column,
-// and nothing is refused: a table of quality compares other models, other data settings and other machines on purpose.
-// Times are listed without ratio or verdict, because they may be of different machines (comparison.h compares times).
+// Ranks runs by how good they are. Runs that differ only in their seed or their fold are one row, and whatever else
+// differs is a column. Nothing is refused: a table of quality compares other models, other data settings and other
+// machines on purpose. Times are listed without ratio or verdict, because they may be of different machines
+// (comparison.h compares times).
 #pragma once
 
 #include <cstdint>
@@ -65,8 +65,8 @@ std::optional<double> value_at_best(const RunRecord& run, const std::string& met
 // are no runs, or if no run has the metric.
 Ranking rank(const std::vector<RunRecord>& runs, const std::string& metric = "");
 
-// Returns the ranking of those runs that are of a back-test, by their own metric. Nothing if there are none, or if none
-// has a whole epoch.
+// Ranks only the runs of back-tests, by the usual metric of their task. Returns nothing if no such run has a whole
+// epoch.
 std::optional<Ranking> rank_folds(const std::vector<RunRecord>& runs);
 
 // A table that does not fit into `width` leaves out its least important columns, and a line names them.

@@ -228,26 +228,24 @@ class SweepRunner {
     record_result(entry);
   }
 
-  int64_t fold_of(size_t entry) const {
-    return experiment_of(entry_at(entry).experiment, sweep_.path().string(), sweep_.overrides()).data.fold.value_or(0);
-  }
-
-  // Returns the experiment of a fold without its number; "" for a run of no back-test.
-  std::string back_test_of(size_t entry) const {
+  // Returns the fold of a run of a back-test, from 1, and its experiment without this number.
+  std::optional<std::pair<int64_t, std::string>> fold_run(size_t entry) const {
     Experiment one = experiment_of(entry_at(entry).experiment, sweep_.path().string(), sweep_.overrides());
-    if (!std::exchange(one.data.fold, std::nullopt)) return "";
-    return config::print(one, Experiment::schema());
+    const auto fold = std::exchange(one.data.fold, std::nullopt);
+    if (!fold) return std::nullopt;
+    return std::pair(*fold, config::print(one, Experiment::schema()));
   }
 
   // Rows that are too few for the folds are too few for the first one, so their error is reported once. Another fold
   // may lack data that the others have.
   void note_broken_back_test(size_t entry, ExitCode exit_code) {
-    if (exit_code != ExitCode::kData || fold_of(entry) != 1) return;
-    if (const std::string back_test = back_test_of(entry); !back_test.empty()) broken_back_tests_.insert(back_test);
+    if (exit_code != ExitCode::kData) return;
+    if (const auto run = fold_run(entry); run && run->first == 1) broken_back_tests_.insert(run->second);
   }
 
   bool is_of_broken_back_test(size_t entry) {
-    if (broken_back_tests_.empty() || !broken_back_tests_.contains(back_test_of(entry))) return false;
+    if (broken_back_tests_.empty()) return false;
+    if (const auto run = fold_run(entry); !run || !broken_back_tests_.contains(run->second)) return false;
     logger_.info(fmt::format("{} is not started, because another fold has no data", entry_at(entry).label));
     failed_.insert(case_of(entry));
     return true;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <vector>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "data/readers/time_units.h"
 
@@ -68,8 +69,12 @@ std::string of_date(std::chrono::sys_days day, char letter) {
       return name_of_month(month);
     case 'Q':
       return fmt::format("{}", (month + 2) / 3);
-    default:
+    case 'G':
+    case 'V':
+    case 'u':
       return iso_week(day, letter);
+    default:
+      fail_invariant("a letter of a date", __FILE__, __LINE__, "of_date does not know the letter");
   }
 }
 
@@ -92,8 +97,10 @@ std::string of_time_of_day(const std::chrono::hh_mm_ss<std::chrono::microseconds
       return fmt::format("{:03}", time.subseconds().count() / 1000);
     case 'F':
       return fmt::format("{:06}", time.subseconds().count());
-    default:
+    case 'p':
       return hour < 12 ? "AM" : "PM";
+    default:
+      fail_invariant("a letter of a time of day", __FILE__, __LINE__, "of_time_of_day does not know the letter");
   }
 }
 
@@ -108,8 +115,10 @@ std::string of_number(int64_t time, char letter) {
       return fmt::format("{}", time);
     case '4':
       return fmt::format("{}000", time);
-    default:
+    case 'x':
       return fmt::format("{}", time / kDay + kOf1970);
+    default:
+      fail_invariant("a letter of a number", __FILE__, __LINE__, "of_number does not know the letter");
   }
 }
 

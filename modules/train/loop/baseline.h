@@ -12,9 +12,9 @@
 namespace rnnlab {
 
 // Returns the baselines of a task, with the same metrics that validation has for `loss`, which is not kAuto:
-// - mse: the mean of the training part, and the naive forecasts and the ridge regression (ridge.h) of a series. MAE and
-// RMSE are in the targets' own
-//   units; over several targets they are means over all of them.
+// - numbers: the mean of the training part, and the naive forecasts and the ridge regression (ridge.h) of a series. MAE
+//   and RMSE are in the targets' own units; over several targets they are means over all of them. There is no loss if
+//   that of training is of a distribution.
 // - classes and tokens: the frequencies of the training part, with one added to each count, so that the loss of a class
 //   that it lacks is finite. Accuracy is that of the most frequent class, or the mean over several if they are equally
 //   frequent up to one sample: a split of balanced classes gives some of them a sample more than others.
