@@ -101,9 +101,15 @@ struct DataShape {
   // The last features of a step are categories, each a whole number from 0 to its size - 1; 0 is an unknown value.
   std::vector<int64_t> category_sizes = {};
   int64_t numbers_per_target = 1;  // that the model gives: more than 1 if it forecasts a distribution of each target
+  int64_t num_horizons = 1;        // of a forecast; num_outputs counts each, and those of a column are side by side
+  // The numbers of a step from `first_ahead` on are the values of `num_ahead` columns in the rows of the horizons, those
+  // of a column side by side (data.known).
+  int64_t first_ahead = 0;
+  int64_t num_ahead = 0;
 
   int64_t model_outputs() const { return num_outputs * numbers_per_target; }
   int64_t num_numbers() const { return input_size - static_cast<int64_t>(category_sizes.size()); }
+  int64_t numbers_ahead() const { return num_ahead * num_horizons; }
 };
 
 // The values of a column that the training part has: value i is the category i + 1, and 0 is any other value.

@@ -56,6 +56,7 @@ bool is_neutral(const std::string& value) {
 // on this list.
 bool is_as_without_key(std::string_view key, const std::string& value) {
   return (key == "model.candidate" && value == "positive") || (key == "model.heads" && value == "1") ||
+         (key == "model.front_kernel_size" && value == "5") || (key == "model.front_stride" && value == "1") ||
          (key == "data.inputs_from" && value == "part") || (key == "training.alpha" && value == "0.99") ||
          (key == "data.target_as" && value == "value") || (key == "data.scale_by" && value == "file") ||
          (key == "data.decimal" && (value == "." || value == "\".\""));

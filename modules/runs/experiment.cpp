@@ -13,6 +13,8 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/find_data.h"
+#include "data/load_dataset.h"
+#include "layers/cells/cell.h"
 #include "results/run_folder.h"
 #include "train/loop/losses.h"
 #include "train/loop/optimizers.h"
@@ -150,11 +152,9 @@ void check_carried_state(const Experiment& e, Checker& checker) {
                      "states are carried by one process: remove devices, or carry_state");
 }
 
-void check_targets_of_steps(const Experiment& e, Checker& checker) {
+void check_fit_of_model(const Experiment& e, Checker& checker) {
+  for (const Contradiction& one : misfits(e.model, least_shape(e.data))) checker.complain(one.keys, one.message);
   if (!has_target_per_step(e.data)) return;
-  if (e.model.pooling != Pooling::kLast)
-    checker.complain({"model.pooling", "data.target_per"},
-                     "each step has an output of its own, so nothing is pooled: remove pooling");
   if (info_of(e.model.kind).input == ModelInput::kImages)
     checker.complain({"model.kind", "data.target_per"},
                      "only sequence_classifier and sequence_regressor have an output for each step");
@@ -385,7 +385,7 @@ config::Schema<Experiment> make_schema() {
   s.check(check_precision);
   s.check(check_kind);
   s.check(check_series);
-  s.check(check_targets_of_steps);
+  s.check(check_fit_of_model);
   s.check(check_carried_state);
   s.check(check_embedding);
   s.check(check_class_weights);

@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "base/system/json_fields.h"
 #include "base/text.h"
+#include "data/csv_features.h"
 #include "data/load_dataset.h"
 #include "results/checkpoint/safetensors.h"
 #include "train/loop/losses.h"
@@ -138,6 +139,7 @@ FittedData data_from(const StateRecord& record, const Experiment& experiment, co
                   .is_day_first = record.is_day_first,
                   .series_scales = record.series_scales};
   data.shape.category_sizes = category_sizes(data.categories);
+  add_horizons(data.shape, experiment.data);
   data.shape.numbers_per_target = numbers_per_target(experiment.training);
   if (const std::string fault = fault_of(data, experiment.data); !fault.empty())
     throw_checkpoint_error("{}: its description of the data is impossible: {}", file, fault);

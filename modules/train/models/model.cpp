@@ -22,6 +22,7 @@
 #include "base/numbers.h"
 #include "base/random.h"
 #include "base/sha256.h"
+#include "layers/cells/cell.h"
 #include "train/models/model_graph.h"
 
 namespace rnnlab {
@@ -65,7 +66,12 @@ RecurrentOptions computed_by(LayerChoice layer, RecurrentOptions options) {
 }  // namespace
 
 Model::Model(LayerChoice layer, const RecurrentOptions& options)
-    : recurrent_(register_module("recurrent", make_layer(layer.kind, computed_by(layer, options)))) {}
+    : recurrent_(add_recurrent("recurrent", layer, options)) {}
+
+std::shared_ptr<RecurrentLayer> Model::add_recurrent(const char* name, LayerChoice layer,
+                                                     const RecurrentOptions& options) {
+  return register_module(name, make_layer(layer.kind, computed_by(layer, options)));
+}
 
 at::Tensor Model::dropped(const at::Tensor& values, double probability) const {
   if (probability == 0.0 || !is_training()) return values;
@@ -125,6 +131,8 @@ std::shared_ptr<Model> make_model(const ModelSettings& settings, LayerChoice lay
     throw_error(ExitCode::kUsage, "model.kind: {} does not fit data with {}; use {}{}", config::name_of(settings.kind),
                 targets_of(shape), model_for(shape.task), advice_on_classes(info, shape.task));
   }
+  for (const Contradiction& one : misfits(settings, shape))
+    throw_error(ExitCode::kUsage, "{}: {}", one.keys.front(), one.message);
   if (bytes_of(parameter_specs(settings, shape)) == std::numeric_limits<int64_t>::max())
     throw_error(ExitCode::kUsage, "model: its weights do not fit into any memory; use smaller layers or samples");
   return info.make(settings, layer, shape, convolution);
@@ -194,10 +202,17 @@ int64_t num_inputs(const at::Tensor& weight) { return weight.numel() / weight.si
 // Returns the outputs of one input.
 int64_t num_outputs(const at::Tensor& weight) { return weight.numel() / weight.size(1); }
 
+// Returns the name of a recurrent layer's parameter in its network, such as "weight_hh_l0"; "" for any other parameter.
+std::string_view recurrent_parameter(std::string_view name) {
+  for (const std::string_view network : {"recurrent.", "decoder."})
+    if (name.starts_with(network)) return name.substr(network.size());
+  return "";
+}
+
 // Returns the number whose inverse root bounds PyTorch's uniform weights: the hidden units of a recurrent layer, or the
 // inputs of a dense layer or a convolution.
 int64_t pytorch_fan(const Model& model, const std::string& name) {
-  if (name.starts_with("recurrent.")) return model.recurrent().options().hidden_size;
+  if (!recurrent_parameter(name).empty()) return model.recurrent().options().hidden_size;
   const auto weight = name.substr(0, name.rfind('.')) + ".weight";
   const auto parameters = model.named_parameters();
   RNNLAB_INVARIANT(parameters.contains(weight), name + " is not a parameter of a dense layer or a convolution");
@@ -283,11 +298,11 @@ void open_forget_gate(const RecurrentOptions& options, const at::Tensor& bias) {
 void draw_as_keras(const Model& model, const std::string& name, const at::Tensor& values,
                    const at::Generator& generator) {
   constexpr double kBoundOfEmbeddings = 0.05;
-  if (name.starts_with("recurrent.weight_hh"))
-    return draw_orthogonal(values, model.recurrent().options().heads, generator);
+  const std::string_view parameter = recurrent_parameter(name);
+  if (parameter.starts_with("weight_hh")) return draw_orthogonal(values, model.recurrent().options().heads, generator);
   if (is_embedding(name)) return static_cast<void>(values.uniform_(-kBoundOfEmbeddings, kBoundOfEmbeddings, generator));
   draw_as_xavier(values, generator);
-  if (name.starts_with("recurrent.bias_ih")) open_forget_gate(model.recurrent().options(), values);
+  if (parameter.starts_with("bias_ih")) open_forget_gate(model.recurrent().options(), values);
 }
 
 }  // namespace

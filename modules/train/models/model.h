@@ -52,6 +52,10 @@ class Model : public torch::nn::Module {
   Model() = default;  // without a recurrent layer
   Model(LayerChoice layer, const RecurrentOptions& options);
   RecurrentLayer& recurrent() { return *recurrent_; }
+
+  // Registers a further network of recurrent layers by this name, computed as `layer` says.
+  std::shared_ptr<RecurrentLayer> add_recurrent(const char* name, LayerChoice layer, const RecurrentOptions& options);
+
   at::Tensor dropped(const at::Tensor& values, double probability) const;  // dropout in training only
 
   // Returns the carried states for a pass of training, else no states; and stores the states after such a pass.

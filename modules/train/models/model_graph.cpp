@@ -36,16 +36,17 @@ std::string ModelGraph::add_parameter(const std::string& scope, const std::strin
   return name;
 }
 
-void ModelGraph::add_recurrent(const ModelSettings& settings) {
+void ModelGraph::add_recurrent(const ModelSettings& settings, const std::string& network,
+                               const std::vector<std::string>& more_inputs) {
   const std::string cell = cell_name(cell_of(settings));
   const RecurrentOptions options = recurrent_options(settings, width());
   for (int64_t layer = 0; layer < options.num_layers; ++layer) {
-    const std::string scope = fmt::format("recurrent/layer{}", layer);
-    std::vector<std::string> inputs;
+    const std::string scope = fmt::format("{}/layer{}", network, layer);
+    std::vector<std::string> inputs = layer == 0 ? more_inputs : std::vector<std::string>();
     for (int64_t direction = 0; direction < options.num_directions(); ++direction) {
       const std::string suffix = fmt::format("_l{}{}", layer, direction == 0 ? "" : "_reverse");
       for (const auto& [name, shape] : cell_parameters(options, width()))
-        inputs.push_back(add_parameter(scope, fmt::format("recurrent.{}{}", name, suffix), shape));
+        inputs.push_back(add_parameter(scope, fmt::format("{}.{}{}", network, name, suffix), shape));
     }
     Shape shape = shape_;
     shape.back() = options.hidden_size * options.num_directions();

@@ -33,8 +33,10 @@ class ModelGraph {
   // Adds a parameter and returns the node's name. `scope` is the module's scope, `parameter` the name in checkpoints.
   std::string add_parameter(const std::string& scope, const std::string& parameter, const Shape& shape);
 
-  // Adds the recurrent layers, for inputs (T, B, width()).
-  void add_recurrent(const ModelSettings& settings);
+  // Adds recurrent layers, for inputs (T, B, width()); `network` is the name of their module. The first of them read
+  // `more_inputs` too.
+  void add_recurrent(const ModelSettings& settings, const std::string& network = "recurrent",
+                     const std::vector<std::string>& more_inputs = {});
 
   // Adds the dense layers, each with its activation and dropout.
   void add_dense_layers(const ModelSettings& settings);
@@ -43,6 +45,8 @@ class ModelGraph {
   void add_linear(const std::string& name, int64_t num_units, const std::string& weight_of = "");
 
   void add_dropout(const std::string& name, double probability);
+
+  const std::string& last() const { return last_; }  // the name of the last operation
 
   // Returns the shape of the last output, or the last of its sizes.
   const Shape& shape() const { return shape_; }

@@ -69,9 +69,27 @@ void list_recurrent(config::Schema<Settings>& s) {
 #include "layers/option_list.inc"
 }
 
+void list_front(config::Schema<Settings>& s) {
+  s.field("front", &Settings::front, "channels of each of the convolutions over time before the recurrent layers")
+      .unit("channels")
+      .between(1, 65536);
+  s.field("front_kernel_size", &Settings::front_kernel_size,
+          "steps that each convolution of front reads: a block of front_stride steps, and the steps before it")
+      .unit("steps")
+      .between(1, 65536);
+  s.field("front_stride", &Settings::front_stride,
+          "steps from one output of a convolution of front to the next, by which sequences get shorter")
+      .unit("steps")
+      .between(1, 65536);
+}
+
 void list_head(config::Schema<Settings>& s) {
   s.field("pooling", &Settings::pooling,
-          "a sequence as one vector: outputs after its last step, or their mean over its steps");
+          "a sequence as one vector: outputs after its last step, their mean over its steps, or a mean whose weights "
+          "are learned");
+  s.field("decoder", &Settings::decoder,
+          "forecasts: a second recurrent network, which starts with the states of the first and gives one horizon at "
+          "each step, where it reads the vector of pooling and the values of data.known in the row of the horizon");
   s.field("output_dropout", &Settings::output_dropout,
           "probability of a zero, after the recurrent layers and the pooling")
       .at_least(0.0)
@@ -147,17 +165,36 @@ void check_dense(const Settings& m, Checker& checker) {
   }
 }
 
+void check_front(const Settings& m, Checker& checker) {
+  constexpr size_t kMostConvolutions = 64;
+  const Settings usual;
+  if (m.front.size() > kMostConvolutions)
+    checker.complain({"front"},
+                     fmt::format("got {} convolutions, expected at most {}", m.front.size(), kMostConvolutions));
+  if (m.front.empty() && m.front_kernel_size != usual.front_kernel_size)
+    checker.complain({"front_kernel_size", "front"}, "there are no convolutions: remove front_kernel_size");
+  if (m.front.empty() && m.front_stride != usual.front_stride)
+    checker.complain({"front_stride", "front"}, "there are no convolutions: remove front_stride");
+  if (m.front_stride > m.front_kernel_size)
+    checker.complain({"front_stride", "front_kernel_size"},
+                     fmt::format("front_stride {} is larger than front_kernel_size {}, so that steps would be skipped; "
+                                 "use a stride of at most the kernel size",
+                                 m.front_stride, m.front_kernel_size));
+}
+
 void check_settings(const Settings& m, Checker& checker) {
   const ModelInfo& info = info_of(m.kind);
   check_unread_keys(m, checker);
   if (info.has_recurrent_layers()) check_recurrent(m, checker);
   if (info.reads("dense")) check_dense(m, checker);
+  if (info.reads("front")) check_front(m, checker);
   if (info.check != nullptr) info.check(m, checker);
 }
 
 config::Schema<Settings> make_schema() {
   config::Schema<Settings> s("The network");
   list_recurrent(s);
+  list_front(s);
   list_head(s);
   s.check(check_settings);
   return s;
@@ -176,6 +213,11 @@ const ModelInfo& info_of(ModelKind kind) {
 #include "train/models/model_list.inc"
   }
   fail_invariant("a listed model", __FILE__, __LINE__, "info_of does not know the model");
+}
+
+std::vector<Contradiction> misfits(const ModelSettings& settings, const DataShape& shape) {
+  const ModelInfo& info = info_of(settings.kind);
+  return info.misfits == nullptr ? std::vector<Contradiction>() : info.misfits(settings, shape);
 }
 
 bool ModelInfo::reads(std::string_view key) const {

@@ -38,9 +38,10 @@ enum class ModelKind {
 #include "train/models/model_list.inc"
 };
 
-// How a sequence's outputs become one vector: the outputs after its last step, or their mean over its steps.
-enum class Pooling { kLast, kMean };
-RNNLAB_ENUM_NAMES(Pooling, {kLast, "last"}, {kMean, "mean"});
+// How a sequence's outputs become one vector: the outputs after its last step, their mean over its steps, or a mean
+// with weights that are learned.
+enum class Pooling { kLast, kMean, kAttention };
+RNNLAB_ENUM_NAMES(Pooling, {kLast, "last"}, {kMean, "mean"}, {kAttention, "attention"});
 
 // pytorch: the distributions of torch.nn. xavier: Glorot and Bengio's uniform kernels and zero biases.
 enum class Initialization { kPyTorch, kXavier, kKeras };
@@ -57,7 +58,12 @@ struct ModelSettings {
 #define RNNLAB_CELL_OPTION(enumerator, name, type, usual, noun, help) type name = usual;
 #include "layers/option_list.inc"
 
+  std::vector<int64_t> front;
+  int64_t front_kernel_size = 5;
+  int64_t front_stride = 1;
+
   Pooling pooling = Pooling::kLast;
+  bool decoder = false;
   double output_dropout = 0.0;
   std::vector<int64_t> dense;
   Activation dense_activation = Activation::kRelu;
@@ -76,14 +82,15 @@ struct ModelSettings {
   static const config::Schema<ModelSettings>& schema();
 };
 
-struct DataShape;  // data/dataset.h
+struct Contradiction;  // layers/cells/cell.h
+struct DataShape;      // data/dataset.h
 
 // Returns the length of the vector of a category with this number of values: model.embedding_size, or half of the
 // number of values and at most 50.
 int64_t category_vector_size(const ModelSettings& settings, int64_t num_values);
 
-// Returns the length of a step's vector that the recurrent layer of a sequence model reads: the numbers of the data and
-// the vectors of its categories.
+// Returns the length of a step's vector that the recurrent layer of a sequence model reads: that of the last
+// convolution of `front`; without any, the numbers of the data and the vectors of its categories.
 int64_t step_vector_size(const ModelSettings& settings, const DataShape& shape);
 
 // Returns whether cell_of has a cell: the mistakes of equations are reported by the rules of their own settings.
@@ -116,6 +123,10 @@ struct ModelInfo {
   // such settings.
   void (*check)(const ModelSettings& settings, config::Checker& checker) = nullptr;
 
+  // Returns what contradicts the data in settings of a task that the model fits, with the keys of the experiment. Null
+  // if nothing does.
+  std::vector<Contradiction> (*misfits)(const ModelSettings& settings, const DataShape& shape) = nullptr;
+
   // Adds the operations and parameters from the inputs to the outputs. The shapes of the parameters are those of the
   // model that `make` makes, in its order except for the recurrent layers.
   void (*draw)(ModelGraph& graph, const ModelSettings& settings, const DataShape& shape) = nullptr;
@@ -134,6 +145,9 @@ struct ModelInfo {
 };
 
 const ModelInfo& info_of(ModelKind kind);
+
+// Returns ModelInfo::misfits of the model.
+std::vector<Contradiction> misfits(const ModelSettings& settings, const DataShape& shape);
 
 // Returns the keys of `model:` that describe recurrent layers, and `more` keys.
 std::vector<std::string_view> recurrent_keys_and(std::initializer_list<std::string_view> more);

@@ -57,7 +57,19 @@ bool is_pytorch_layout(const TensorFile& file) {
   return file.find(kFirstWeight) != nullptr || file.find(std::string(kRecurrentPrefix) + kFirstWeight) != nullptr;
 }
 
+// NetworkWeights has no place for these modules of sequence models, because no library's layers have one.
+void refuse_own_parts(const TensorFile& file) {
+  for (const std::string_view module : {"front", "attention", "decoder"})
+    for (const TensorView& tensor : file.tensors)
+      if (tensor.spec.name.starts_with(std::string(module) + "."))
+        throw_error(ExitCode::kUsage,
+                    "{}: the model's {} ({}) has no counterpart in the layouts of other libraries; use --layout "
+                    "pytorch, or convert the run with --part recurrent",
+                    file.name, module, tensor.spec.name);
+}
+
 NetworkWeights read_pytorch_layout(const TensorFile& file) {
+  refuse_own_parts(file);
   TensorReader reader(file);
   const bool is_bare = reader.has(kFirstWeight);
   const std::string prefix = is_bare ? "" : kRecurrentPrefix;

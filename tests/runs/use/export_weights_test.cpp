@@ -106,6 +106,18 @@ TEST_F(ExportWeights, OfACellThatLibrariesDoNotHaveAreForRnnlabAlone) {
   });
 }
 
+TEST_F(ExportWeights, OfPartsThatLibrariesDoNotHaveAreForRnnlabAlone) {
+  const TrainedModel first = load(train_flowers({"model.front=[4]", "model.pooling=attention"}));
+  export_to("whole.safetensors", first, ExportPart::kModel);
+  expect_error(ExitCode::kUsage, [&] {
+    export_weights(first, {.part = ExportPart::kModel, .layout = Layout::kKeras}, name("keras.safetensors"));
+  });
+  export_weights(first, {.part = ExportPart::kRecurrent, .layout = Layout::kKeras}, name("keras.safetensors"));
+  const auto second = train_flowers({"model.front=[4]", "model.pooling=attention",
+                                     "model.initial_weights=" + name("whole.safetensors"), "training.epochs=1"});
+  EXPECT_EQ(load_run(second).summary.identity.initial_weights_sha256, weights_sha256(*first.model));
+}
+
 TEST_F(ExportWeights, StartsTrainingFromTheRecurrentLayerAlone) {
   const TrainedModel first = load(train_flowers());
   export_to("lstm.safetensors", first, ExportPart::kRecurrent);

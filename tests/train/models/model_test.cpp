@@ -70,6 +70,16 @@ TEST(ParameterSpecs, AreThoseOfTheModel) {
   sequences.bidirectional = true;
   sequences.dense = {7, 5};
   expect_specs_of(sequences, kImageRows);
+  ModelSettings parts = sequences;
+  parts.front = {5, 4};
+  parts.pooling = Pooling::kAttention;
+  parts.decoder = true;
+  DataShape forecast = kImageRows;
+  forecast.num_outputs = 12;
+  forecast.num_horizons = 3;
+  forecast.num_ahead = 2;
+  forecast.category_sizes = {3};
+  expect_specs_of(parts, forecast);
   ModelSettings text;
   text.kind = ModelKind::kLanguageModel;
   text.hidden_size = 6;
