@@ -102,8 +102,8 @@ struct DataShape {
   std::vector<int64_t> category_sizes = {};
   int64_t numbers_per_target = 1;  // that the model gives: more than 1 if it forecasts a distribution of each target
   int64_t num_horizons = 1;        // of a forecast; num_outputs counts each, and those of a column are side by side
-  // The numbers of a step from `first_ahead` on are the values of `num_ahead` columns in the rows of the horizons, those
-  // of a column side by side (data.known).
+  // The numbers of a step from `first_ahead` on are the values of `num_ahead` columns in the rows of the horizons,
+  // those of a column side by side (data.known).
   int64_t first_ahead = 0;
   int64_t num_ahead = 0;
 
