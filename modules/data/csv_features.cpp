@@ -149,10 +149,11 @@ std::vector<std::string> derived_names(const DataSettings& settings) {
   return names;
 }
 
-void add_horizons(DataShape& shape, const DataSettings& settings) {
+DataShape with_horizons(DataShape shape, const DataSettings& settings) {
   shape.num_horizons = std::ssize(settings.horizon);
   shape.first_ahead = shape.num_numbers() - std::ssize(derived_names(settings));
   shape.num_ahead = std::ssize(settings.known);
+  return shape;
 }
 
 std::vector<std::string> feature_names(const CsvTable& table, const DataSettings& settings, Task task,

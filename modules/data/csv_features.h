@@ -33,8 +33,8 @@ inline constexpr std::string_view kObserved = "observed";
 // Returns the names of the inputs that data.known, data.calendar and data.gaps: mask add, in their order.
 std::vector<std::string> derived_names(const DataSettings& settings);
 
-// Sets the horizons of a shape whose other members are known, and where the values of data.known in their rows are.
-void add_horizons(DataShape& shape, const DataSettings& settings);
+// Returns a shape with its horizons, and where the values of data.known in their rows are.
+DataShape with_horizons(DataShape shape, const DataSettings& settings);
 
 // Returns data.features, or the columns that are left. Adds a note to `notes` for a column that is left out. Throws
 // UserError kData if no column is left, or one is hardly meant as an input. `task` is csv_task(settings).

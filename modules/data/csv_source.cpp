@@ -408,16 +408,15 @@ void give_both_lengths(Samples& train, Samples& valid) {
 
 DataShape shape_of(const Dataset& dataset, const Parts& parts, const DataSettings& settings) {
   const CsvPart& train = parts.train;
-  DataShape shape = {
-      .task = csv_task(settings),
-      .input_size = dataset.train.inputs.size(2),
-      .sequence_length = dataset.train.inputs.size(1),
-      .num_outputs = train.targets.empty() ? std::ssize(train.labels) : std::ssize(target_names(settings)),
-      .has_lengths = dataset.train.lengths.defined(),
-      .target_per_step = has_target_per_step(settings),
-      .category_sizes = category_sizes(dataset.categories)};
-  add_horizons(shape, settings);
-  return shape;
+  const int64_t num_outputs = train.targets.empty() ? std::ssize(train.labels) : std::ssize(target_names(settings));
+  return with_horizons({.task = csv_task(settings),
+                        .input_size = dataset.train.inputs.size(2),
+                        .sequence_length = dataset.train.inputs.size(1),
+                        .num_outputs = num_outputs,
+                        .has_lengths = dataset.train.lengths.defined(),
+                        .target_per_step = has_target_per_step(settings),
+                        .category_sizes = category_sizes(dataset.categories)},
+                       settings);
 }
 
 void add_samples(Dataset& dataset, const Parts& parts, CsvScalings& scalings, const LocalScales& local,
@@ -548,9 +547,7 @@ std::string fault_of_csv(const FittedData& data, const DataSettings& settings) {
   if (!are_known || std::ssize(data.categories) > shape.input_size)
     return "values of other columns than those of data.categories";
   if (const std::string fault = fault_of_local_scales(data, settings); !fault.empty()) return fault;
-  if (shape.first_ahead < 0)
-    return fmt::format("{} of a step, fewer than data.known and data.calendar add",
-                       counted(shape.num_numbers(), "number"));
+  if (shape.first_ahead < 0) return "fewer features than data.known and data.calendar add";
   const bool fits_window = shape.target_per_step ? settings.window == 0 || shape.sequence_length <= settings.window
                            : settings.window > 0 ? shape.sequence_length == settings.window
                                                  : shape.input_size == 1;
@@ -568,13 +565,12 @@ std::string fault_of_csv(const FittedData& data, const DataSettings& settings) {
 }
 
 DataShape least_csv_shape(const DataSettings& settings) {
-  DataShape shape = {.task = csv_task(settings),
-                     .input_size = 1 + std::ssize(derived_names(settings)),
-                     .sequence_length = has_target_per_step(settings) ? 1 : std::max<int64_t>(settings.window, 1),
-                     .num_outputs = std::ssize(settings.horizon),
-                     .target_per_step = has_target_per_step(settings)};
-  add_horizons(shape, settings);
-  return shape;
+  return with_horizons({.task = csv_task(settings),
+                        .input_size = 1 + std::ssize(derived_names(settings)),
+                        .sequence_length = has_target_per_step(settings) ? 1 : std::max<int64_t>(settings.window, 1),
+                        .num_outputs = std::ssize(settings.horizon),
+                        .target_per_step = has_target_per_step(settings)},
+                       settings);
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ FittedData data_from(const StateRecord& record, const Experiment& experiment, co
                   .is_day_first = record.is_day_first,
                   .series_scales = record.series_scales};
   data.shape.category_sizes = category_sizes(data.categories);
-  add_horizons(data.shape, experiment.data);
+  data.shape = with_horizons(data.shape, experiment.data);
   data.shape.numbers_per_target = numbers_per_target(experiment.training);
   if (const std::string fault = fault_of(data, experiment.data); !fault.empty())
     throw_checkpoint_error("{}: its description of the data is impossible: {}", file, fault);

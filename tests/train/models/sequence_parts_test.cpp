@@ -14,6 +14,7 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
+#include <torch/cuda.h>
 
 #include "base/expect_error.h"
 #include "golden.h"
@@ -230,6 +231,36 @@ TEST(Decoder, GivesTheSameByEveryLayer) {
         for (size_t i = 0; const at::Tensor& one : results(layer))
           EXPECT_TRUE(at::allclose(one, expected[i++], 1e-4, 1e-6)) << config::name_of(layer) << ", result " << i;
     }
+}
+
+// Outputs and all gradients.
+void expect_the_same_on_a_gpu(const ModelSettings& settings, const DataShape& shape, LayerKind layer,
+                              const at::Tensor& lengths) {
+  const at::Tensor inputs = seeded_randn({5, 4, shape.input_size});
+  const auto results = [&](LayerKind kind, at::Device device) {
+    const auto model = initialized_model(settings, shape, kind);
+    model->to(device);
+    auto found =
+        with_gradients([&](const auto& in) { return model->forward(batch_of(in[0], lengths)); }, {inputs.to(device)});
+    for (const at::Tensor& parameter : model->parameters()) found.push_back(parameter.grad());
+    return converted(found, at::kCPU);
+  };
+  const auto expected = results(LayerKind::kNaive, at::kCPU), got = results(layer, at::kCUDA);
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_TRUE(at::allclose(got[i], expected[i], 1e-3, 1e-5)) << config::name_of(layer) << ", result " << i;
+}
+
+TEST(SequenceParts, GiveTheSameOnAGpu) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  for (const LayerKind layer : {LayerKind::kNaive, LayerKind::kHoisted, LayerKind::kCudnn, LayerKind::kPersistent}) {
+    ModelSettings settings = with_front({6, 4}, 3, 2);
+    settings.pooling = Pooling::kAttention;
+    const auto lengths = at::tensor({5, 1, 4, 2}, at::kLong);
+    expect_the_same_on_a_gpu(settings, sequence_shape(Task::kClassification, 3, 2), layer, lengths);
+    settings = with_decoder();
+    settings.num_layers = 2;
+    expect_the_same_on_a_gpu(settings, forecast_shape(), layer, {});
+  }
 }
 
 TEST(SequenceParts, AreRefusedForDataThatTheyDoNotFit) {
