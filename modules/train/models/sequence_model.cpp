@@ -2,6 +2,7 @@
 #include "train/models/sequence_model.h"
 
 #include <ATen/ops/cat.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -50,9 +51,17 @@ SequenceModel::SequenceModel(const ModelSettings& settings, LayerChoice layer, c
 
 at::Tensor SequenceModel::forward(const Batch& batch) {
   const auto result = recurrent().forward(step_vectors(batch.inputs), {}, batch.lengths);
-  at::Tensor values = is_per_step_ ? result.output : pool(result, batch.lengths);
+  return outputs_of(is_per_step_ ? result.output : pool(result, batch.lengths));
+}
+
+Continuation SequenceModel::continue_from(const RecurrentState& state, const at::Tensor& inputs) {
+  const RecurrentResult result = recurrent().forward(step_vectors(inputs), state);
+  return {outputs_of(result.output), result.state};
+}
+
+at::Tensor SequenceModel::outputs_of(at::Tensor values) {
   double dropout = settings_.output_dropout;  // of the values, before the next layer reads them
-  const bool has_own_end = can_end_by_own_kernel();
+  const bool has_own_end = can_end_by_own_kernel(values);
   for (auto& layer : dense_) {
     if (has_own_end && layer.ptr() == dense_.back().ptr()) return end_by_own_kernel(values, dropout);
     values = activate(settings_.dense_activation, layer(dropped(values, dropout)));
@@ -72,8 +81,8 @@ at::Tensor SequenceModel::step_vectors(const at::Tensor& inputs) {
   return at::cat(vectors, 2);
 }
 
-bool SequenceModel::can_end_by_own_kernel() const {
-  return !is_per_step_ && !dense_.empty() && settings_.dense_activation == Activation::kRelu &&
+bool SequenceModel::can_end_by_own_kernel(const at::Tensor& values) const {
+  return values.dim() == 2 && !dense_.empty() && settings_.dense_activation == Activation::kRelu &&
          can_run_dense_head(dense_.back()->bias, output_->weight);
 }
 
@@ -130,6 +139,15 @@ void draw_sequence_model(ModelGraph& graph, const ModelSettings& settings, const
   graph.add_linear("output", shape.model_outputs());
 }
 
+std::string why_not_continued(const ModelSettings& settings, const DataShape& shape) {
+  if (settings.bidirectional)
+    return "model.bidirectional: true also reads each sequence from its end, which has not arrived yet";
+  if (!shape.target_per_step && settings.pooling != Pooling::kLast)
+    return fmt::format("model.pooling: {} needs all steps of a sequence, and a state has only the last one",
+                       config::name_of(settings.pooling));
+  return "";
+}
+
 std::shared_ptr<Model> make_sequence_model(const ModelSettings& settings, LayerChoice layer, const DataShape& shape,
                                            ConvolutionKind /*convolution*/) {
   return std::make_shared<SequenceModel>(settings, layer, shape);
@@ -143,7 +161,8 @@ ModelInfo sequence_info(std::string_view description, Task task) {
           .keys = recurrent_keys_and({"embedding_size", "pooling", "dense", "dense_activation", "dense_dropout"}),
           .draw = draw_sequence_model,
           .num_kept_values = num_recurrent_values,
-          .make = make_sequence_model};
+          .make = make_sequence_model,
+          .why_not_continued = why_not_continued};
 }
 
 }  // namespace

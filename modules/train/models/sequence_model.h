@@ -22,14 +22,18 @@ class SequenceModel : public Model {
   // beyond a sequence's length have no influence on the outputs of other steps.
   at::Tensor forward(const Batch& batch) override;
 
+  Continuation continue_from(const RecurrentState& state, const at::Tensor& inputs) override;
+
  private:
   // Returns (B, D * H). Last: each direction's output after the last step that it reads, forward then reverse, as in
   // Keras's Bidirectional and PyTorch's h_n; the reverse direction ends at the first step.
   at::Tensor pool(const RecurrentResult& result, const at::Tensor& lengths) const;
   // Returns (T, B, numbers and vectors of categories) of inputs (T, B, F).
   at::Tensor step_vectors(const at::Tensor& inputs);
+  // Returns the outputs of vectors (B, D * H) of whole sequences, or (T, B, D * H) of steps.
+  at::Tensor outputs_of(at::Tensor values);
   // Returns whether operations.h can compute the last dense layer and the output with own kernels on a GPU.
-  bool can_end_by_own_kernel() const;
+  bool can_end_by_own_kernel(const at::Tensor& values) const;
   at::Tensor end_by_own_kernel(const at::Tensor& values, double dropout);
 
   ModelSettings settings_;
