@@ -239,6 +239,7 @@ std::string cell_json(const NamedCell& named) {
                {"heads", options.heads},
                {"gates", gates_json(program)},
                {"states", program.states},
+               {"state_names", info_of(options.cell).states},
                {"vectors", vectors_json(program)},
                {"parameters", parameters_json(options)}};
   if (!is_own(options.cell)) json["cell"] = cell_name(options.cell);

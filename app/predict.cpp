@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "data/find_data.h"
 #include "output.h"
+#include "predict_stream.h"
 #include "runs/use/generate_text.h"
 #include "runs/use/predict.h"
 #include "runs/use/prediction_files.h"
@@ -22,13 +23,15 @@ namespace {
 constexpr const char* kPredictFooter = R"(
 New data are scaled as the training data were, by what the checkpoint holds. A CSV need not have the target columns.
 Each of its rows has a line in the output, with its number as `row`; data.id=[key] adds the columns that identify it.
-A language model continues --prompt instead. If there is no path RUN, RUN is the name of an experiment, and its newest
+A language model continues --prompt instead. With --stream, rows are read from standard input as they arrive, each as the
+next step of its series, and each prediction is printed at once; --state FILE goes on where the last call ended. If there is no path RUN, RUN is the name of an experiment, and its newest
 run in the folder runs is used.
 
 Examples:
   rnnlab predict flowers data.path=new.csv
   rnnlab predict runs/flowers/2026-11-21T02-59-51Z-cpu-fused data.path=new.csv --out kinds.csv
   rnnlab predict demand --part all --long --out forecast.csv
+  tail -n +1 -f sensor.csv | rnnlab predict sensor --stream --state sensor.state
   rnnlab predict runs/char_lm/2026-11-21T02-59-51Z-cuda0-cudnn device=cpu --prompt "ROMEO:" --length 500 --temperature 0.8)";
 
 struct PredictOptions {
@@ -37,6 +40,8 @@ struct PredictOptions {
   int64_t num_passes = 1;
   bool json = false;
   bool is_long = false;
+  bool is_stream = false;
+  std::string state;
   TextRequest text;
   CLI::Option* prompt = nullptr;
 };
@@ -56,6 +61,26 @@ void require_text_file(const std::string& out) {
   if (extension == ".npy" || extension == ".csv" || extension == ".jsonl")
     throw_error(ExitCode::kUsage, "predict: {} is not a text file, but a language model writes text: use a .txt file",
                 in_quotes(out));
+}
+
+void require_stream_options(const PredictOptions& options) {
+  const auto refuse = [](const char* option) {
+    throw_error(ExitCode::kUsage, "predict: {} has no effect on rows that arrive (--stream); remove it", option);
+  };
+  if (!options.out.empty()) refuse("--out");
+  if (!options.use.part.empty()) refuse("--part");
+  if (options.is_long) refuse("--long");
+  if (!options.prompt->empty()) refuse("--prompt");
+}
+
+void require_options(const PredictOptions& options) {
+  if (options.is_stream) return require_stream_options(options);
+  if (options.json && options.out.empty())
+    throw_error(ExitCode::kUsage,
+                "predict: --json prints the time beside a file, or the rows of a stream: add --out "
+                "FILE or --stream");
+  if (!options.state.empty() && options.prompt->empty())
+    throw_error(ExitCode::kUsage, "predict: --state is for rows that arrive, or for a text: add --stream or --prompt");
 }
 
 void require_text_options(const PredictOptions& options, const TrainedModel& trained) {
@@ -112,9 +137,23 @@ void add_text_options(CLI::App& command, PredictOptions& options) {
   add("--seed", options.text.seed, "language model: seed of the random choice", "S", integer_between(0));
 }
 
+void print_text_of(const TrainedModel& trained, const PredictOptions& options) {
+  require_text_file(options.out);
+  StreamState state = options.state.empty() ? StreamState() : stream_state_in(options.state, trained);
+  const std::string text = continue_text(trained, options.text, state);
+  print_or_write(options.text.prompt + text + "\n", options.out);
+  if (!options.state.empty()) write_stream_state(options.state, state, trained);
+}
+
 ExitCode predict_one(const PredictOptions& options) {
+  require_options(options);
   require_output(options.out);
-  const TrainedModel trained = load_model(model_request("predict", options.use));
+  require_state_file(options.state);
+  const ModelRequest request = model_request("predict", options.use);
+  if (options.is_stream) require_stream_settings(request.overrides);
+  const TrainedModel trained = load_model(request);
+  if (options.is_stream)
+    return predict_stream(trained, options.state, options.json ? StreamForm::kJsonl : StreamForm::kCsv);
   require_text_options(options, trained);
   require_output(options.out, data_files(trained.experiment.data));
   require_output(options.out, data_files(trained.data_settings));
@@ -122,8 +161,7 @@ ExitCode predict_one(const PredictOptions& options) {
     predict_samples(trained, options);
     return ExitCode::kDone;
   }
-  require_text_file(options.out);
-  print_or_write(options.text.prompt + generate_text(trained, options.text) + "\n", options.out);
+  print_text_of(trained, options);
   return ExitCode::kDone;
 }
 
@@ -139,9 +177,18 @@ void add_predict(CLI::App& program, Action& chosen) {
       "the raw outputs (samples or steps, outputs), logits or scaled values; of a language model, the text");
   out->type_name("FILE");
   add_passes_option(*command, options->num_passes)->needs(out);
-  command->add_flag("--json", options->json, "print the time as JSON")->needs(out);
+  command->add_flag("--json", options->json, "with --out, print the time as JSON; with --stream, a JSON object a row");
   command->add_flag("--long", options->is_long,
                     "forecasts of a series: a line for each date and horizon, instead of a column for each horizon");
+  command->add_flag("--stream", options->is_stream,
+                    "read rows from standard input as they arrive, each as the next step of its series, and print each "
+                    "prediction at once");
+  command
+      ->add_option(
+          "--state", options->state,
+          "with --stream or --prompt: go on after the rows or the text of the call that wrote this file, if it "
+          "exists, and write the state of the end to it")
+      ->type_name("FILE");
   add_text_options(*command, *options);
 }
 

@@ -87,7 +87,7 @@ NumericColumn codes_of(const CsvPart& part, const CategoryColumn& category, cons
 }
 
 void require_known(const CsvPart& part, const CategoryColumn& category, const UnknownCells& others) {
-  if (others.num_known > 0 || part.num_rows() == 0) return;
+  if (others.num_known > 0 || part.num_rows() == 0 || part.is_one_of_many) return;
   throw_error(ExitCode::kData,
               "{}: no cell of column {} has a value of the training part ({}): {}; use data like those "
               "of training",

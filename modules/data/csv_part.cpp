@@ -181,6 +181,22 @@ bool has_any_column(const CsvTable& table, const std::vector<std::string>& names
 
 }  // namespace
 
+CsvOptions csv_options(const DataSettings& settings) {
+  CsvOptions options{.delimiter = settings.delimiter[0],
+                     .header = settings.header ? CsvHeader::kPresent : CsvHeader::kAbsent,
+                     .decimal = settings.decimal[0]};
+  if (!std::ranges::equal(settings.missing_words, usual_missing_words()))
+    options.missing_words = settings.missing_words;
+  return options;
+}
+
+CsvLayout layout_of(const FittedData& fitted) {
+  CsvLayout layout{{}, fitted.vocabulary, fitted.time, {}};
+  if (fitted.is_day_first) layout.order = *fitted.is_day_first ? DateOrder::kDayFirst : DateOrder::kMonthFirst;
+  for (const ColumnScale& column : fitted.feature_scales) layout.features.push_back(column.name);
+  return layout;
+}
+
 double mean_of_column(const std::map<std::string, double>& means, const std::string& name, const std::string& path) {
   const auto mean = means.find(name);
   if (mean != means.end()) return mean->second;

@@ -25,6 +25,9 @@ namespace rnnlab {
 // its columns, the functions below check.
 void check_csv(const DataSettings& settings, config::Checker& checker);
 
+// Returns how the settings say that files are written.
+CsvOptions csv_options(const DataSettings& settings);
+
 // The layout that another file must have to be read like the training part.
 struct CsvLayout {
   std::vector<std::string> features;     // columns, in order
@@ -32,6 +35,8 @@ struct CsvLayout {
   std::optional<std::string> time = {};  // FittedData::time
   std::optional<DateOrder> order = {};   // of its dates
 };
+
+CsvLayout layout_of(const FittedData& fitted);  // of the training part
 
 // Rows of one series, as a range of CsvPart's rows.
 struct CsvSeries {
@@ -57,6 +62,7 @@ struct CsvPart {
   Targets wanted = Targets::kRequired;  // kIfPresent: a missing target is never refused
   std::optional<std::string> time;      // FittedData::time
   std::optional<DateOrder> order = {};  // of its dates, as ColumnTimes::order
+  bool is_one_of_many = false;          // whether more rows follow, so that these alone do not tell what a file lacks
   bool is_of_old_run = false;           // whether it is read for a run of a version that did not look at times
   std::vector<int64_t> breaks;          // ascending: rows that follow a gap, which no window crosses
   std::vector<std::string> notes;       // about what was left out, sorted or read in a special way

@@ -34,12 +34,7 @@ std::filesystem::path find_csv(const DataSettings& settings, const std::string& 
 }
 
 CsvTable read_table(const DataSettings& settings, const std::string& name) {
-  CsvOptions options{.delimiter = settings.delimiter[0],
-                     .header = settings.header ? CsvHeader::kPresent : CsvHeader::kAbsent,
-                     .decimal = settings.decimal[0]};
-  if (!std::ranges::equal(settings.missing_words, usual_missing_words()))
-    options.missing_words = settings.missing_words;
-  return read_csv(find_csv(settings, name), options);
+  return read_csv(find_csv(settings, name), csv_options(settings));
 }
 
 std::vector<int64_t> usable_rows(const CsvPart& part, const DataSettings& settings) {
@@ -354,13 +349,6 @@ void add_scales(Dataset& dataset, const CsvPart& train, const CsvScalings& scali
     const Scaling& scaling = scalings.targets[are_relative(settings) ? i : i / num_horizons];
     dataset.target_scales.push_back({names[i], scaling.offset, scaling.scale});
   }
-}
-
-CsvLayout layout_of(const FittedData& fitted) {
-  CsvLayout layout{{}, fitted.vocabulary, fitted.time, {}};
-  if (fitted.is_day_first) layout.order = *fitted.is_day_first ? DateOrder::kDayFirst : DateOrder::kMonthFirst;
-  for (const ColumnScale& column : fitted.feature_scales) layout.features.push_back(column.name);
-  return layout;
 }
 
 // Scaling by columns is already done on the table; only scaling within a sample remains for the samples.

@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # what type checkers read in place of __getattr__
     from .single_steps import GRUCell as GRUCell
     from .single_steps import LSTMCell as LSTMCell
     from .single_steps import RNNCell as RNNCell
+    from .streams import Stream as Stream
     from .verify_layers import Verification as Verification
     from .verify_layers import verify as verify
 
@@ -59,6 +60,7 @@ _PLACES = {
     "Comparison": "runs",
     "ProgramError": "runs",
     "RunResult": "runs",
+    "Stream": "streams",
     "TrainResult": "runs",
     "Verification": "verify_layers",
     "choices": "measured",

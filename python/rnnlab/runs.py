@@ -15,10 +15,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from typing import TYPE_CHECKING
 
 from . import _command
 from ._files import write_once
 from .arrays import Array, array_of, write_archive
+
+if TYPE_CHECKING:
+    from .streams import Stream
 
 SCHEMA_VERSION = 3  # of run folders and of the program's JSON
 _SIGNAL_BASE = 128
@@ -75,6 +79,18 @@ class RunResult:
             _run("predict", str(self.folder), *data, *_settings(keys), "--out", str(table))
             rows = [_as_table(row, has_class_names=_is_frame(x)) for row in _read_lines(table)]
         return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
+
+    def stream(self, state=None, **keys) -> Stream:
+        """Starts a stream, whose `predict` reads rows as they arrive and carries the state from one to the next.
+
+        state: a file. If it exists, the stream goes on where the stream that wrote it ended; at its end the stream writes
+        it. None: begins with zeros and keeps nothing. keys: such as device="cpu".
+        ProgramError, from the first row on, if the model cannot be used so, with the reason, or the state is that of
+        another model.
+        """
+        from .streams import Stream
+
+        return Stream(self, None if state is None else str(state), keys)
 
     def evaluate(self, x, y=None, lengths=None, **keys) -> dict:
         """Computes loss and metrics on other data by `rnnlab evaluate`, and returns its JSON output.
@@ -233,8 +249,8 @@ def _is_frame(x) -> bool:
     return hasattr(x, "columns") or hasattr(x, "column_names")
 
 
-def _write_frame(frame, folder: pathlib.Path) -> pathlib.Path:
-    """Writes a CSV file under the name of its content. An index becomes columns, unless it only numbers the rows."""
+def _frame_text(frame) -> str:
+    """Returns a frame as CSV. An index becomes columns, unless it only numbers the rows."""
     if hasattr(frame, "to_pandas"):  # of polars and Arrow
         frame = frame.to_pandas()
     index = frame.index
@@ -242,7 +258,12 @@ def _write_frame(frame, folder: pathlib.Path) -> pathlib.Path:
         has_times = index.dtype.kind == "M" or type(index).__name__ == "PeriodIndex"
         names_it = has_times and index.name is None
         frame = (frame.rename_axis("time") if names_it else frame).reset_index()
-    text = frame.to_csv(index=False).encode()
+    return frame.to_csv(index=False, lineterminator="\n")
+
+
+def _write_frame(frame, folder: pathlib.Path) -> pathlib.Path:
+    """Writes a CSV file under the name of its content."""
+    text = _frame_text(frame).encode()
     return write_once(folder / f"{hashlib.sha256(text).hexdigest()[:16]}.csv", lambda file: file.write(text))
 
 

@@ -47,16 +47,53 @@ def unscaled(numpy, trained, inputs, num_numbers):
     return values.astype("f4")  # column_minmax: scaling what is scaled changes nothing
 
 
+def lengths_of(numpy, trained, samples, begin):
+    """The lengths of a batch; None if the graph takes none."""
+    if not trained.has_lengths:
+        return None
+    inputs, lengths = samples.inputs[begin:begin + BATCH], samples.lengths
+    return numpy.full(len(inputs), samples.inputs.shape[1], "i8") if lengths is None else lengths[begin:begin + BATCH].astype("i8")
+
+
+def states_of(session):
+    """The names of the states that the graph takes; none if it begins with zeros."""
+    return [value.name for value in session.get_inputs() if value.name not in ("inputs", "lengths")]
+
+
+def first_states(numpy, session, num_samples):
+    shapes = {value.name: value.shape for value in session.get_inputs()}
+    return {name: numpy.zeros((shapes[name][0], num_samples, shapes[name][2]), "f4") for name in states_of(session)}
+
+
+def outputs_in_pieces(numpy, session, inputs, piece_lengths):
+    """Gives the graph some steps of a batch at a time, with the states between them. Returns the outputs of each piece."""
+    states, begin, pieces = first_states(numpy, session, len(inputs)), 0, []
+    for length in piece_lengths:
+        names = ["outputs", *(f"new_{name}" for name in states)]
+        outputs, *new_states = session.run(names, {"inputs": inputs[:, begin:begin + length], **states})
+        states = dict(zip(states, new_states))
+        pieces.append(outputs)
+        begin += length
+    return pieces
+
+
+def outputs_of_batch(numpy, session, trained, inputs, lengths):
+    if lengths is not None:  # a piece in which a sequence has no step has no length for it
+        feed = {"inputs": inputs, "lengths": lengths, **first_states(numpy, session, len(inputs))}
+        return session.run(["outputs"], feed)[0]
+    if not states_of(session):
+        return session.run(["outputs"], {"inputs": inputs})[0]
+    num_steps = inputs.shape[1]
+    piece_lengths = [length for length in (1, min(3, num_steps - 1), num_steps - 4) if length > 0]
+    pieces = outputs_in_pieces(numpy, session, inputs, piece_lengths)
+    return numpy.concatenate(pieces, 1) if trained.has_step_targets else pieces[-1]
+
+
 def outputs_of_graph(numpy, session, trained, samples):
-    pieces = []
-    for begin in range(0, len(samples.inputs), BATCH):
-        feed = {"inputs": samples.inputs[begin:begin + BATCH]}
-        if trained.has_lengths:
-            lengths = samples.lengths
-            feed["lengths"] = (numpy.full(len(feed["inputs"]), samples.inputs.shape[1], "i8") if lengths is None
-                               else lengths[begin:begin + BATCH].astype("i8"))
-        pieces.append(session.run(["outputs"], feed)[0])
-    return numpy.concatenate(pieces)
+    return numpy.concatenate([
+        outputs_of_batch(numpy, session, trained, samples.inputs[begin:begin + BATCH],
+                         lengths_of(numpy, trained, samples, begin))
+        for begin in range(0, len(samples.inputs), BATCH)])
 
 
 def rows_within(numpy, outputs, samples):

@@ -35,9 +35,10 @@ class Body:
 
 
 class Graph:
-    def __init__(self, onnx, numpy, trained, weights, cell):
-        """cell: what `rnnlab cell RUN --json` prints."""
+    def __init__(self, onnx, numpy, trained, weights, cell, carries_states=False):
+        """cell: what `rnnlab cell RUN --json` prints. carries_states: whether the states are inputs and outputs."""
         self.onnx, self.numpy, self.trained, self.weights, self.cell = onnx, numpy, trained, dict(weights), cell
+        self.carries_states, self.layer_states, self.new_states = carries_states, None, []
         self.whole = Body(onnx, "rnnlab")
         self.place = self.whole  # where operations are added
         self.num_operations, self.constants, self.used = 0, {}, set()
@@ -179,6 +180,33 @@ class Graph:
             attributes["linear_before_reset"] = int(self.trained.model("reset_gate") == "after")
         return attributes
 
+    def take_states(self):
+        """Adds an input for each state of the cell, (layers, batch, H); layer_states has them by layer and state."""
+        if not self.carries_states:
+            return
+        names = ["inputs", "lengths", *self.cell["state_names"]]
+        if len(set(names)) < len(names):
+            raise ExportError(f"--states: {', '.join(names)} are inputs of the graph, so they need different names: rename "
+                              "the states of the cell")
+        num_layers, size = self.trained.model("num_layers"), self.trained.model("hidden_size")
+        first, by_state = self.constant("axis0", [0], "int64"), []
+        for state in self.cell["state_names"]:
+            whole = self.whole.take(state, "FLOAT", [num_layers, "batch", size])
+            parts = self.add("Split", [whole], num_layers, axis=0) if num_layers > 1 else [whole]
+            by_state.append([self.add("Squeeze", [part, first]) for part in parts])
+        self.layer_states = [list(states) for states in zip(*by_state)]
+
+    def give_states(self):
+        """Adds an output for each state: new_states has those of each layer (batch, H) in the order of the cell."""
+        if not self.carries_states:
+            return
+        num_layers, size = self.trained.model("num_layers"), self.trained.model("hidden_size")
+        first = self.constant("axis0", [0], "int64")
+        for state, layers in zip(self.cell["state_names"], zip(*self.new_states)):
+            parts = [self.add("Unsqueeze", [layer, first]) for layer in layers]
+            whole = self.add("Concat", parts, axis=0) if num_layers > 1 else parts[0]
+            self.whole.give(whole, f"new_{state}", [num_layers, "batch", size])
+
     def by_operator(self, steps, lengths, directions):
         """Returns the outputs of the last layer (steps, batch, width), and its last states (batch, width)."""
         cell = self.cell["cell"]
@@ -186,15 +214,26 @@ class Graph:
         flat, last = self.constant("flat", [0, 0, -1], "int64"), self.constant("flat_last", [0, -1], "int64")
         for layer in range(self.trained.model("num_layers")):
             weights = self.layer_weights(layer, directions, cell)
-            outputs, states = self.add(OPERATION[cell], [steps, *weights, lengths], 2, **attributes)
+            first, initial = self.constant("axis0", [0], "int64"), []
+            if self.carries_states:  # a model that carries them has one direction
+                initial = [self.add("Unsqueeze", [state, first]) for state in self.layer_states[layer]]
+            outputs, states, *more = self.add(OPERATION[cell], [steps, *weights, lengths, *initial],
+                                              1 + (len(initial) or 1), **attributes)
+            if self.carries_states:
+                self.new_states.append([self.add("Squeeze", [state, first]) for state in (states, *more)])
             steps = self.add("Reshape", [self.add("Transpose", [outputs], perm=[0, 2, 1, 3]), flat])
         return steps, self.add("Reshape", [self.add("Transpose", [states], perm=[1, 0, 2]), last])
 
     def by_scans(self, steps, mask, directions):
         """The same for a cell without an operator: a Scan for each direction of each layer."""
         for layer in range(self.trained.model("num_layers")):
-            results = [add_direction(self, self.cell, f"_l{layer}{direction}", steps, mask) for direction in directions]
-            outputs, states = zip(*results)
+            initial = self.layer_states[layer] if self.carries_states else None
+            results = [add_direction(self, self.cell, f"_l{layer}{direction}", steps, mask, initial)
+                       for direction in directions]
+            outputs, all_states = zip(*results)
+            states = [one[0] for one in all_states]
+            if self.carries_states:
+                self.new_states.append(all_states[0])
             if len(directions) == 1:
                 steps, last = outputs[0], states[0]
             else:
@@ -234,6 +273,7 @@ class Graph:
         steps = self.step_vectors()
         if self.trained.has_lengths:
             self.whole.take("lengths", "INT64", ["batch"])
+        self.take_states()
         outputs, last = self.recurrent(steps)
         if self.trained.has_step_targets:
             values = self.outputs_of(self.add("Transpose", [outputs], perm=[1, 0, 2]))
@@ -244,6 +284,7 @@ class Graph:
         self.whole.give(values, "outputs", shape)
         if not self.trained.levels:
             self.add_values(values, shape)
+        self.give_states()
         return self.model()
 
     def add_values(self, values, shape):

@@ -172,17 +172,18 @@ def add_body(graph, weights, scanned, has_mask):
     return body.graph
 
 
-def add_direction(graph, cell, end, steps, mask):
-    """Returns the outputs of all steps (steps, batch, H) and the last hidden state (batch, H)."""
+def add_direction(graph, cell, end, steps, mask, initial=None):
+    """Returns the outputs of all steps (steps, batch, H) and the last states (batch, H).
+
+    initial: the states before the first step, (batch, H) each; None: zeros."""
     size = graph.trained.model("hidden_size")
     weights = DirectionWeights(graph, cell, end, size)
     scanned = input_products(graph, weights, steps)
     width = None if scanned is None else len(weights.values["weight_ih"])
     inputs = [scanned or steps] + ([mask] if mask else [])  # without products, the steps only say how many there are
     body = add_body(graph, weights, width, bool(mask))
-    zeros = zero_states(graph, steps, size)
+    states = initial or [zero_states(graph, steps, size)] * len(cell["states"])
     is_reverse = int(end.endswith("_reverse"))
-    num_states = len(cell["states"])
-    values = graph.add("Scan", [zeros] * num_states + inputs, num_states + 1, body=body, num_scan_inputs=len(inputs),
+    values = graph.add("Scan", states + inputs, len(states) + 1, body=body, num_scan_inputs=len(inputs),
                        scan_input_directions=[is_reverse] * len(inputs), scan_output_directions=[is_reverse])
-    return values[-1], values[0]
+    return values[-1], values[:-1]

@@ -114,6 +114,22 @@ def require_supported(trained):
                           f"{', '.join(KINDS)}")
 
 
+def require_states(trained):
+    """Refuses models whose outputs need more of a sequence than its next steps and the states before them."""
+    reason = None
+    is_row = trained.settings.get("data.source") == "csv" and not trained.settings.get("data.window")
+    if trained.model("bidirectional"):
+        reason = "model.bidirectional: true also reads each sequence from its end, which has not arrived yet"
+    elif not trained.has_step_targets and trained.model("pooling") != "last":
+        reason = f"model.pooling: {trained.model('pooling')} needs all steps of a sequence, and a state has only the last one"
+    elif trained.state.get("normalization") == "column_minmax":
+        reason = "data.normalize: column_minmax scales all steps of a sequence together"
+    elif is_row and not trained.has_step_targets:
+        reason = "each row of the table is a sample of its own, not a step of a series"
+    if reason:
+        raise ExportError(f"--states: {reason}")
+
+
 def read_trained(folder, wanted):
     """Reads all but the cell and the weights; refuses what cannot be converted."""
     folder = Path(folder)

@@ -139,6 +139,16 @@ class RefusalsTest(OnnxTest):
                       self.refusal(run, "-o", "m.onnx", "--checkpoint", "step-7"))
         self.assertIn("exists: name another file", self.refusal(run, "-o", run / "config.yaml", code=2))
 
+    def test_what_a_state_does_not_hold(self):
+        reasons = {"model.bidirectional=true": "model.bidirectional: true also reads each sequence from its end",
+                   "model.pooling=mean": "model.pooling: mean needs all steps of a sequence",
+                   "data.normalize=column_minmax": "data.normalize: column_minmax scales all steps of a sequence together"}
+        for override, reason in reasons.items():
+            self.assertIn(f"--states: {reason}", self.refusal(self.train(SYNTHETIC, override), "-o", "m.onnx", "--states"))
+        (self.root / "table.csv").write_text("x,y\n" + "\n".join(f"{i % 7},{i % 3}" for i in range(40)) + "\n")
+        run = self.train(TABLE, "data.window=0", "data.task=regression")
+        self.assertIn("each row of the table is a sample of its own", self.refusal(run, "-o", "m.onnx", "--states"))
+
     def test_a_missing_package_is_named(self):
         result = subprocess.run([sys.executable, "-I", "-S", SCRIPT, self.train(SYNTHETIC), "-o", "m.onnx"],
                                 cwd=self.root, capture_output=True, text=True, timeout=60)
@@ -348,6 +358,63 @@ class ModelsTest(OnnxTest):
         said = subprocess.run([PROGRAM, "predict", run, "--prompt", "to be", "--length", "12", "--temperature", "0"],
                               capture_output=True, text=True, check=True)
         self.assertEqual(said.stdout.rstrip("\n"), text)
+
+    def in_pieces(self, inputs, *lengths, **more):
+        """Gives the graph of m.onnx pieces of these lengths, with the states between them. Returns their outputs."""
+        import onnxruntime
+        from export.onnx_check import first_states
+        import numpy
+        session = onnxruntime.InferenceSession(str(self.root / "m.onnx"))
+        states, outputs, begin = first_states(numpy, session, len(inputs)), [], 0
+        for length in lengths:
+            feed = {"inputs": inputs[:, begin:begin + length], **states, **{name: give(length) for name, give in more.items()}}
+            output, *new_states = session.run(["outputs", *(f"new_{name}" for name in states)], feed)
+            states, begin = dict(zip(states, new_states)), begin + length
+            outputs.append(output)
+        return outputs
+
+    def convert_with_states(self, yaml, *overrides):
+        """Converts a run with the states as inputs and outputs; the script compares pieces of 1, 3 and the other steps."""
+        run = self.train(yaml, *overrides)
+        result = self.run_script(run, "-o", "m.onnx", "--force", "--states", "--check")
+        self.assertEqual(result.returncode, 0, f"{overrides}: {result.stdout}{result.stderr}")
+        self.assertLess(float(re.search(r"largest difference (\S+)", result.stdout)[1]), 1e-5)
+        return run
+
+    def names(self, values):
+        import onnx
+        return [value.name for value in getattr(onnx.load(str(self.root / "m.onnx")).graph, values)]
+
+    def test_states_of_every_cell(self):
+        (self.root / "text.txt").write_text("to be, or not to be: that is the question. " * 20)
+        cells = {"lstm": ["model.cell=lstm"], "gru": ["model.cell=gru"], "gru, before": ["model.cell=gru", "model.reset_gate=before"],
+                 "rnn_tanh": ["model.cell=rnn_tanh"], "rnn_relu": ["model.cell=rnn_relu"], **SCANNED}
+        for name, cell in cells.items():
+            with self.subTest(name):
+                cell = overrides_of(cell)
+                reads_input = name != "no gate that reads the input"
+                self.convert_with_states(SYNTHETIC, *cell, f"model.num_layers={2 if reads_input else 1}",
+                                         "data.sequence_length=8", "model.dense=[5]")
+                if reads_input:
+                    self.convert_with_states(TEXT, *cell)
+        self.convert_with_states(SYNTHETIC)
+        self.assertEqual(self.names("input"), ["inputs", "hidden", "cell"])
+        self.assertEqual(self.names("output"), ["outputs", "new_hidden", "new_cell"])
+
+    def test_states_with_scales_lengths_and_targets_of_steps(self):
+        import numpy
+        arrays = self.make_arrays()
+        run = self.convert_with_states(ARRAYS, "data.normalize=standard", "model.num_layers=2")
+        whole = self.predictions(run, "--part", "all", "data.train_lengths=''")
+        def lengths(length):
+            return numpy.full(len(arrays["x"]), length, "i8")
+        for pieces in ((1, 3, 1), (5,), (1, 1, 1, 1, 1)):
+            last = self.in_pieces(arrays["x"], *pieces, lengths=lengths)[-1]
+            self.assertLess(abs(last - whole).max(), 1e-5, pieces)
+        run = self.convert_with_states(ARRAYS, "data.train_targets=steps.npy", "data.target_per=step", "data.train_lengths=''")
+        outputs = numpy.concatenate(self.in_pieces(arrays["x"], 1, 3, 1), 1)
+        whole = self.predictions(run, "--part", "all")
+        self.assertLess(abs(outputs.reshape(whole.shape) - whole).max(), 1e-5)
 
     def test_a_difference_is_exit_code_1(self):
         run = self.train(SYNTHETIC, "model.cell=gru", "training.epochs=5")

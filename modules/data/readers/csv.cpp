@@ -82,6 +82,7 @@ class CsvParser {
     require_text(text(), pieces, table_.path_);
     if (text().starts_with(kByteOrderMark)) read_ = kByteOrderMark.size();
     parse_header();
+    if (table_.options_.first_line > 0) line_ = table_.options_.first_line;
     parse_rows(std::span(pieces).subspan(1));
     if (table_.row_lines_.empty())
       throw_error(ExitCode::kData, "{}: the file holds {}, expected at least one row of data", table_.path_,

@@ -26,6 +26,7 @@ struct CsvOptions {
   char decimal = '.';  // of numbers: a point or a comma
   // What means a missing value, as it is written, besides an empty cell; nullopt: usual_missing_words(), in any case.
   std::optional<std::vector<std::string>> missing_words = std::nullopt;
+  uint32_t first_line = 0;  // of the rows after the header, for messages, if they are not those of a file; 0: they are
 };
 
 // Returns the words that mean a missing value unless a table has words of its own: "NA", "?" and others.

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "train/models/language_model.h"
+#include "train/models/model.h"
 
 namespace rnnlab {
 namespace {
@@ -23,7 +23,6 @@ size_t token_length(std::string_view text, TextUnit unit) {
 }
 
 std::vector<int64_t> tokens_of(const std::string& prompt, const TrainedModel& trained) {
-  if (prompt.empty()) throw_error(ExitCode::kUsage, "--prompt: got an empty text, expected at least one character");
   std::map<std::string_view, int64_t> numbers;
   for (const std::string& token : trained.data.vocabulary) numbers.emplace(token, static_cast<int64_t>(numbers.size()));
   std::vector<int64_t> tokens;
@@ -43,26 +42,25 @@ std::vector<int64_t> tokens_of(const std::string& prompt, const TrainedModel& tr
 // Reads the tokens of one text, one after the other.
 class Reader {
  public:
-  explicit Reader(const TrainedModel& trained)
-      : model_(dynamic_cast<LanguageModel&>(*trained.model)),
-        device_(trained.device),
-        precision_(trained.experiment.precision) {}
+  Reader(const TrainedModel& trained, SeriesState& text)
+      : model_(*trained.model), device_(trained.device), precision_(trained.experiment.precision), text_(text) {}
 
   // Returns the logits of the token after `tokens`, on the CPU: (vocabulary) float32.
   at::Tensor read(std::span<const int64_t> tokens) {
     at::Tensor input = at::empty({static_cast<int64_t>(tokens.size()), 1}, at::kLong);
     std::ranges::copy(tokens, input.mutable_data_ptr<int64_t>());
     const AutocastGuard autocast(precision_, device_);
-    LanguageModelResult result = model_.continue_text(input.to(device_), state_);
-    state_ = std::move(result.state);
-    return result.logits[-1][0].to(at::kCPU, at::kFloat).contiguous();
+    Continuation next = model_.continue_from(text_.state, input.to(device_));
+    text_.state = std::move(next.state);
+    text_.num_steps += std::ssize(tokens);
+    return next.outputs[-1][0].to(at::kCPU, at::kFloat).contiguous();
   }
 
  private:
-  LanguageModel& model_;
+  Model& model_;
   c10::Device device_;
   Precision precision_;
-  RecurrentState state_;
+  SeriesState& text_;
 };
 
 // Returns a number from 0 to 1, without 1.
@@ -88,18 +86,26 @@ int64_t sample(const at::Tensor& logits, double temperature, SplitMix64& random)
 
 }  // namespace
 
-std::string generate_text(const TrainedModel& trained, const TextRequest& request) {
+std::string continue_text(const TrainedModel& trained, const TextRequest& request, StreamState& state) {
   const at::NoGradGuard no_grad;
-  Reader reader(trained);
+  std::vector<int64_t> tokens = tokens_of(request.prompt, trained);
+  tokens.insert(tokens.begin(), state.tokens.begin(), state.tokens.end());
+  if (tokens.empty()) throw_error(ExitCode::kUsage, "--prompt: got an empty text, expected at least one character");
+  Reader reader(trained, state.series[""]);
   SplitMix64 random(request.seed);
   std::string text;
-  std::vector<int64_t> tokens = tokens_of(request.prompt, trained);
   for (int64_t i = 0; i < request.length; ++i) {
     const int64_t next = sample(reader.read(tokens), request.temperature, random);
     text += trained.data.vocabulary.at(static_cast<size_t>(next));
     tokens = {next};
   }
+  state.tokens = std::move(tokens);
   return text;
+}
+
+std::string generate_text(const TrainedModel& trained, const TextRequest& request) {
+  StreamState state;
+  return continue_text(trained, request, state);
 }
 
 }  // namespace rnnlab

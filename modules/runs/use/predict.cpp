@@ -34,16 +34,14 @@ at::Tensor outputs_of_all(const TrainedModel& trained, Batches& batches) {
   return at::cat(outputs).contiguous();
 }
 
-void compute_outputs(Predictions& predictions, const TrainedModel& trained, const Samples& samples,
-                     int64_t num_passes) {
+PassTimes compute_outputs(at::Tensor& raw, const TrainedModel& trained, const Samples& samples, int64_t num_passes) {
   auto batches = make_valid_batches(with_some_targets(samples), trained.options());
   RNNLAB_INVARIANT(batches, "there are no samples to predict");
   for (const int64_t batch : untimed_batches(*batches)) {
     batches->start_epoch(0, batch);
     output_of(trained, batches->next().value());
   }
-  predictions.times = time_passes(trained.device, samples.size(), num_passes,
-                                  [&] { predictions.raw = outputs_of_all(trained, *batches); });
+  return time_passes(trained.device, samples.size(), num_passes, [&] { raw = outputs_of_all(trained, *batches); });
 }
 
 PredictionKind kind_of(LossKind loss) {
@@ -78,18 +76,26 @@ std::vector<std::string> output_names(const TrainedModel& trained, PredictionKin
 
 }  // namespace
 
-Predictions predict(const TrainedModel& trained, const Samples& samples, int64_t num_passes) {
-  RNNLAB_INVARIANT(trained.data.shape.task != Task::kLanguageModel, "predict() does not support language models");
+Predictions predictions_of(const TrainedModel& trained, const at::Tensor& raw, const Samples& samples) {
   const Loss loss(trained.experiment.training, trained.data, at::kCPU);
   Predictions predictions;
   predictions.kind = kind_of(loss.kind());
   predictions.names = output_names(trained, predictions.kind);
   if (trained.data.shape.target_per_step) predictions.row = "step";
   if (predictions.kind == PredictionKind::kValues) predictions.scales = trained.data.target_scales;
-  compute_outputs(predictions, trained, samples, num_passes);
-  predictions.values = meaning(predictions.raw, predictions.kind, loss, trained.data, samples).contiguous();
+  predictions.raw = raw;
+  predictions.values = meaning(raw, predictions.kind, loss, trained.data, samples).contiguous();
   predictions.levels = loss.levels();
-  predictions.quantiles = quantiles_in_units(predictions.raw, loss, trained.data, samples);
+  predictions.quantiles = quantiles_in_units(raw, loss, trained.data, samples);
+  return predictions;
+}
+
+Predictions predict(const TrainedModel& trained, const Samples& samples, int64_t num_passes) {
+  RNNLAB_INVARIANT(trained.data.shape.task != Task::kLanguageModel, "predict() does not support language models");
+  at::Tensor raw;
+  const PassTimes times = compute_outputs(raw, trained, samples, num_passes);
+  Predictions predictions = predictions_of(trained, raw, samples);
+  predictions.times = times;
   if (!samples.targets.defined()) return predictions;
   const bool is_class = predictions.kind == PredictionKind::kClasses;
   const at::Tensor targets = target_rows(samples);

@@ -32,6 +32,10 @@ struct Predictions {
   std::string row = "sample";            // what each of the N rows is: "sample", or "step" if each step has a target
 };
 
+// Returns what raw outputs (N, outputs of the model) float32 on the CPU mean, without times and targets. `samples` says
+// what the outputs are relative to.
+Predictions predictions_of(const TrainedModel& trained, const at::Tensor& raw, const Samples& samples);
+
 // Language models are refused (see generate_text.h). Batches have training.valid_batch_size samples. All passes give
 // equal outputs.
 Predictions predict(const TrainedModel& trained, const Samples& samples, int64_t num_passes = 1);

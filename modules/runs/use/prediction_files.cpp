@@ -208,6 +208,16 @@ class PredictionTable {
     return text;
   }
 
+  // Of a stream of numbered rows.
+  std::string streamed_names() const { return csv_line(without_ends(header()), Formulas::kUnchanged); }
+  std::string streamed_csv() const { return csv_line(without_ends(cells(rows_.rows.front())), Formulas::kUnchanged); }
+
+  std::string streamed_json() const {
+    Json json = json_of(rows_.rows.front());
+    for (const char* key : {"index", "reason"}) json.erase(key);
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+
  private:
   static const FileRows& samples_only() {
     static const FileRows none{.id_names = {}, .rows = {}, .are_numbered = false};
@@ -223,6 +233,11 @@ class PredictionTable {
       row.sample = static_cast<int64_t>(sample);
       write(row);
     }
+  }
+
+  // Without `index`, the first column, and `reason`, the last one.
+  static std::vector<std::string> without_ends(const std::vector<std::string>& cells) {
+    return {cells.begin() + 1, cells.end() - 1};
   }
 
   std::vector<std::string> header() const {
@@ -417,6 +432,18 @@ std::string prediction_csv(const Predictions& predictions, const FileRows& rows,
 std::string prediction_jsonl(const Predictions& predictions, const FileRows& rows,
                              const std::optional<LongForm>& form) {
   return form ? LongTable(predictions, rows, *form).jsonl() : PredictionTable(predictions, rows).jsonl();
+}
+
+std::string streamed_names(const Predictions& predictions, const FileRows& rows) {
+  return PredictionTable(predictions, rows).streamed_names();
+}
+
+std::string streamed_csv(const Predictions& predictions, const FileRows& rows) {
+  return PredictionTable(predictions, rows).streamed_csv();
+}
+
+std::string streamed_json(const Predictions& predictions, const FileRows& rows) {
+  return PredictionTable(predictions, rows).streamed_json();
 }
 
 std::optional<std::string> note_on_rows(const FileRows& rows, const std::optional<LongForm>& form) {

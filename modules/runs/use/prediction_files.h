@@ -45,6 +45,12 @@ std::string prediction_csv(const Predictions& predictions, const FileRows& rows 
 std::string prediction_jsonl(const Predictions& predictions, const FileRows& rows = {},
                              const std::optional<LongForm>& form = {});
 
+// The rows of a stream, which come one at a time: the first line of CSV, and the prediction of the only row of `rows`
+// as a line of CSV or JSON. They have neither `index` nor `reason`, because each row has a prediction.
+std::string streamed_names(const Predictions& predictions, const FileRows& rows);
+std::string streamed_csv(const Predictions& predictions, const FileRows& rows);
+std::string streamed_json(const Predictions& predictions, const FileRows& rows);
+
 // Returns a note for rows of the file that have no prediction.
 std::optional<std::string> note_on_rows(const FileRows& rows, const std::optional<LongForm>& form = {});
 

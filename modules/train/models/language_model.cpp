@@ -26,7 +26,7 @@ at::Tensor LanguageModel::forward(const Batch& batch) {
   return output_layer(dropped(result.output, output_dropout_), output_);
 }
 
-LanguageModelResult LanguageModel::continue_text(const at::Tensor& tokens, const RecurrentState& state) {
+Continuation LanguageModel::continue_from(const RecurrentState& state, const at::Tensor& tokens) {
   const RecurrentResult result = recurrent().forward_tokens(embedding(), tokens, state);
   return {output_layer(dropped(result.output, output_dropout_), output_), result.state};
 }
@@ -63,14 +63,16 @@ std::shared_ptr<Model> make_language_model(const ModelSettings& settings, LayerC
 }  // namespace
 
 const ModelInfo& language_model_info() {
-  static const ModelInfo info = {.description = "the next token of a text",
-                                 .input = ModelInput::kTokens,
-                                 .tasks = {Task::kLanguageModel},
-                                 .keys = recurrent_keys_and({"embedding_size", "tied"}),
-                                 .check = check_language_model,
-                                 .draw = draw_language_model,
-                                 .num_kept_values = num_recurrent_values,
-                                 .make = make_language_model};
+  static const ModelInfo info = {
+      .description = "the next token of a text",
+      .input = ModelInput::kTokens,
+      .tasks = {Task::kLanguageModel},
+      .keys = recurrent_keys_and({"embedding_size", "tied"}),
+      .check = check_language_model,
+      .draw = draw_language_model,
+      .num_kept_values = num_recurrent_values,
+      .make = make_language_model,
+      .why_not_continued = [](const ModelSettings&, const DataShape&) { return std::string(); }};
   return info;
 }
 

@@ -11,11 +11,6 @@
 
 namespace rnnlab {
 
-struct LanguageModelResult {
-  at::Tensor logits;     // (T, B, vocabulary)
-  RecurrentState state;  // after the last token
-};
-
 class LanguageModel : public Model {
  public:
   LanguageModel(const ModelSettings& settings, LayerChoice layer, const DataShape& shape);
@@ -25,8 +20,7 @@ class LanguageModel : public Model {
 
   bool can_carry_states() const override { return true; }
 
-  // Reads more tokens (T, B) int64 after `state`; an empty state begins a text.
-  LanguageModelResult continue_text(const at::Tensor& tokens, const RecurrentState& state);
+  Continuation continue_from(const RecurrentState& state, const at::Tensor& tokens) override;
 
  private:
   const at::Tensor& embedding() const;

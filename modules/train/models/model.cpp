@@ -73,6 +73,10 @@ std::shared_ptr<RecurrentLayer> Model::add_recurrent(const char* name, LayerChoi
   return register_module(name, make_layer(layer.kind, computed_by(layer, options)));
 }
 
+Continuation Model::continue_from(const RecurrentState& /*state*/, const at::Tensor& /*inputs*/) {
+  fail_invariant("a model that can continue", __FILE__, __LINE__, "this model has no state after a step");
+}
+
 at::Tensor Model::dropped(const at::Tensor& values, double probability) const {
   if (probability == 0.0 || !is_training()) return values;
   return at::dropout(values, probability, /*train=*/true);

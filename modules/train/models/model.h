@@ -21,11 +21,22 @@
 
 namespace rnnlab {
 
+// What a model computes from a piece of longer sequences.
+struct Continuation {
+  at::Tensor outputs;    // (T, B, outputs of the model): after each step of the piece
+  RecurrentState state;  // after its last step
+};
+
 class Model : public torch::nn::Module {
  public:
   // Returns (B, classes) logits or (B, K) values or logits; for targets of each step (T, B, classes) or (T, B, K). On
   // the batch's device.
   virtual at::Tensor forward(const Batch& batch) = 0;
+
+  // Reads a piece of longer sequences, (T, B, F) or (T, B) tokens, after `state`; an empty state begins them. The
+  // output of a step is what forward() has for a sequence that ends with this step. Requires that
+  // ModelInfo::why_not_continued has no reason against it.
+  virtual Continuation continue_from(const RecurrentState& state, const at::Tensor& inputs);
 
   bool has_recurrent() const { return recurrent_ != nullptr; }
 

@@ -140,6 +140,10 @@ struct ModelInfo {
   std::shared_ptr<Model> (*make)(const ModelSettings& settings, LayerChoice layer, const DataShape& shape,
                                  ConvolutionKind convolution) = nullptr;
 
+  // Returns why a sequence cannot be read in pieces with the state in between (Model::continue_from), or "". If it is
+  // null, no model of this kind can do it.
+  std::string (*why_not_continued)(const ModelSettings& settings, const DataShape& shape) = nullptr;
+
   bool reads(std::string_view key) const;
   bool has_recurrent_layers() const { return reads("cell"); }
 };

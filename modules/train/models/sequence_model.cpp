@@ -2,7 +2,6 @@
 #include "train/models/sequence_model.h"
 
 #include <ATen/ops/cat.h>
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -75,22 +74,29 @@ at::Tensor SequenceModel::forward(const Batch& batch) {
   at::Tensor steps = step_vectors(batch.inputs), lengths = batch.lengths;
   if (front_) std::tie(steps, lengths) = front_->forward(steps, lengths);
   const RecurrentResult result = recurrent().forward(steps, {}, lengths);
-  if (shape_.target_per_step) return head(result.output);
+  if (shape_.target_per_step) return outputs_of(result.output);
   const at::Tensor pooled = pool(result, lengths);
-  return decoder_ ? by_target(head(decode(pooled, result.state, batch.inputs))) : head(pooled);
+  return decoder_ ? by_target(outputs_of(decode(pooled, result.state, batch.inputs))) : outputs_of(pooled);
 }
 
 at::Tensor SequenceModel::decode(const at::Tensor& pooled, const RecurrentState& states, const at::Tensor& inputs) {
   std::vector<at::Tensor> vectors = {pooled.unsqueeze(0).expand({shape_.num_horizons, -1, -1})};
   if (shape_.num_ahead > 0) {
-    const at::Tensor ahead = inputs[-1].narrow(1, shape_.first_ahead, shape_.numbers_ahead());
+    const at::Tensor ahead = inputs[-1].narrow(1, shape_.first_ahead, shape_.numbers_aoutputs_of());
     vectors.push_back(
         ahead.view({-1, shape_.num_ahead, shape_.num_horizons}).permute({2, 0, 1}).to(pooled.scalar_type()));
   }
   return decoder_->forward(at::cat(vectors, 2), states).output;
 }
 
-at::Tensor SequenceModel::head(at::Tensor values) {
+Continuation SequenceModel::continue_from(const RecurrentState& state, const at::Tensor& inputs) {
+  at::Tensor steps = step_vectors(inputs);
+  if (front_) steps = front_->forward(steps, {}).first;
+  const RecurrentResult result = recurrent().forward(steps, state);
+  return {outputs_of(result.output), result.state};
+}
+
+at::Tensor SequenceModel::outputs_of(at::Tensor values) {
   double dropout = settings_.output_dropout;  // of the values, before the next layer reads them
   const bool has_own_end = can_end_by_own_kernel(values);
   for (auto& layer : dense_) {
@@ -235,6 +241,20 @@ std::vector<Contradiction> sequence_misfits(const ModelSettings& settings, const
   return found;
 }
 
+std::string why_not_continued(const ModelSettings& settings, const DataShape& shape) {
+  if (settings.bidirectional)
+    return "model.bidirectional: true also reads each sequence from its end, which has not arrived yet";
+  if (!shape.target_per_step && settings.pooling != Pooling::kLast)
+    return fmt::format("model.pooling: {} needs all steps of a sequence, and a state has only the last one",
+                       config::name_of(settings.pooling));
+  if (!settings.front.empty() && settings.front_kernel_size > 1)
+    return fmt::format("model.front reads {} steps for each output, and a state has only the last one",
+                       settings.front_kernel_size);
+  if (settings.decoder)
+    return "model.decoder: true forecasts from the last step of a window, with what is known ahead of it";
+  return "";
+}
+
 std::shared_ptr<Model> make_sequence_model(const ModelSettings& settings, LayerChoice layer, const DataShape& shape,
                                            ConvolutionKind /*convolution*/) {
   return std::make_shared<SequenceModel>(settings, layer, shape);
@@ -250,7 +270,8 @@ ModelInfo sequence_info(std::string_view description, Task task) {
           .misfits = sequence_misfits,
           .draw = draw_sequence_model,
           .num_kept_values = num_sequence_values,
-          .make = make_sequence_model};
+          .make = make_sequence_model,
+          .why_not_continued = why_not_continued};
 }
 
 }  // namespace

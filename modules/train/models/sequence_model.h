@@ -31,6 +31,8 @@ class SequenceModel : public Model {
   // beyond a sequence's length have no influence on the outputs of other steps.
   at::Tensor forward(const Batch& batch) override;
 
+  Continuation continue_from(const RecurrentState& state, const at::Tensor& inputs) override;
+
  private:
   // Returns (B, D * H). Last: each direction's output after the last step that it reads, forward then reverse, as in
   // Keras's Bidirectional and PyTorch's h_n; the reverse direction ends at the first step.
@@ -39,8 +41,8 @@ class SequenceModel : public Model {
   at::Tensor step_vectors(const at::Tensor& inputs);
   // Returns (horizons, B, D * H), of the vectors (B, D * H) and the inputs (T, B, F).
   at::Tensor decode(const at::Tensor& pooled, const RecurrentState& states, const at::Tensor& inputs);
-  // Returns the outputs (..., outputs) of the dense layers and the output layer.
-  at::Tensor head(at::Tensor values);
+  // Returns the outputs of vectors (B, D * H) of whole sequences, or (T, B, D * H) of steps.
+  at::Tensor outputs_of(at::Tensor values);
   // Returns (B, model_outputs()) of the decoder's outputs (horizons, B, numbers of one horizon).
   at::Tensor by_target(const at::Tensor& outputs) const;
   // Returns whether operations.h can compute the last dense layer and the output with own kernels on a GPU.
