@@ -174,7 +174,8 @@ void add_use_arguments(CLI::App& command, ModelArguments& arguments, TakesData t
   command
       .add_option("arguments", arguments.arguments,
                   is_on_data
-                      ? "a run's folder, a checkpoint or the name of an experiment, and overrides such as device=cpu"
+                      ? "a run's folder, a checkpoint, the name of an experiment or a file of `convert --whole`, and "
+                        "overrides such as device=cpu"
                       : "a run's folder, a checkpoint, the name of an experiment, or a file of weights")
       ->type_name(is_on_data ? "RUN [key=value]" : "RUN|FILE");
   command

@@ -20,6 +20,7 @@
 #include "output.h"
 #include "results/run_folder.h"
 #include "run_names.h"
+#include "runs/model_file.h"
 #include "runs/resume.h"
 #include "verbs.h"
 
@@ -63,12 +64,15 @@ bool is_run(const std::string& argument) {
   return is_folder(argument) || is_folder(std::filesystem::path(kRunsFolder) / argument);
 }
 
-NamedCell cell_of_run(const std::string& argument) {
-  const std::string run = named_run(argument, kRunsFolder);
-  if (!is_file(std::filesystem::path(run) / kConfigFile))
-    throw_error(ExitCode::kUsage, "{}: contains no {}; name a cell, a file of equations, or the folder of a run", run,
-                kConfigFile);
-  const ModelSettings model = settings_of_run(run).model;
+ModelSettings model_of_run(const std::string& run) {
+  if (is_safetensors_file(run)) return read_saved_model(run).experiment.model;
+  if (is_file(std::filesystem::path(run) / kConfigFile)) return settings_of_run(run).model;
+  throw_error(ExitCode::kUsage, "{}: contains no {}; name a cell, a file of equations, or the folder of a run", run,
+              kConfigFile);
+}
+
+NamedCell cell_of_run(const std::string& run) {
+  const ModelSettings model = model_of_run(run);
   if (!info_of(model.kind).has_recurrent_layers())
     throw_error(ExitCode::kUsage, "{}: its model is of the kind {}, which has no recurrent cell; name another run", run,
                 config::name_of(model.kind));
@@ -80,7 +84,8 @@ NamedCell cell_of_run(const std::string& argument) {
 NamedCell cell_with(const std::string& argument) {
   if (const auto cell = config::from_name<Cell>(argument))
     return {argument, text_of({.cell = *cell}), example_of(*cell)};
-  if (is_run(argument)) return cell_of_run(argument);
+  if (is_safetensors_file(argument)) return cell_of_run(argument);
+  if (is_run(argument)) return cell_of_run(named_run(argument, kRunsFolder));
   const bool may_be_file = argument.find('/') != std::string::npos || argument.find('.') != std::string::npos;
   if (!may_be_file) {
     const std::vector<std::string> names = config::names_of<Cell>();

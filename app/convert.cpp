@@ -11,9 +11,11 @@
 #include "arguments.h"
 #include "base/folder.h"
 #include "base/numbers.h"
+#include "base/system/files.h"
 #include "base/system/json_fields.h"
 #include "base/text.h"
 #include "output.h"
+#include "runs/report/model_card.h"
 #include "runs/use/export_weights.h"
 #include "verbs.h"
 
@@ -29,6 +31,7 @@ The other way, model.initial_weights=FILE starts training from such a file of an
 
 Examples:
   rnnlab convert mnist_rows -o model.safetensors        (the newest run of runs/mnist_rows)
+  rnnlab convert mnist_rows --whole -o mnist.safetensors --card mnist.md   (for rnnlab predict mnist.safetensors)
   rnnlab convert runs/mnist_rows/2026-11-21T02-59-51Z-cuda0-cudnn --part recurrent -o lstm.safetensors
   rnnlab convert runs/mnist_rows/2026-11-21T02-59-51Z-cuda0-cudnn --layout keras -o model.safetensors
   rnnlab convert keras_model.safetensors --from keras -o ours.safetensors)";
@@ -39,6 +42,8 @@ struct ConvertOptions {
   std::string part = "model";
   std::string layout = "pytorch";
   std::string from;
+  bool whole = false;
+  std::string card;
   bool with_machine = false;
   bool json = false;
 };
@@ -69,6 +74,8 @@ void print_exported(const ConvertOptions& options, const ExportFormat& format, c
   if (options.json) return print_data(exported_json(options.out, exported, source));
   print_text(fmt::format("{}: {}, {} of {}\n", options.out, counted(exported.num_tensors, "tensor"),
                          counted(exported.num_parameters, "parameter"), source));
+  if (options.whole)
+    print_text(fmt::format("use it in place of the run: rnnlab predict {}\n", shell_quoted(options.out)));
   if (is_for_a_layer) print_text(fmt::format("for {}\n", exported.module));
 }
 
@@ -83,15 +90,54 @@ void convert_file(const ConvertOptions& options, const ModelRequest& request, co
   print_exported(options, format, exported, request.run.string());
 }
 
+// A reader of the card has the file of the whole model, if it was written beside the card.
+void write_card(const ConvertOptions& options, const TrainedModel& trained) {
+  const report::CardParts found = report::read_parts(trained);
+  print_notes(found.notes);
+  const std::string given = is_safetensors_file(trained.checkpoint) ? trained.checkpoint.string() : "RUN";
+  const std::string name = last_name(options.whole ? options.out : given);
+  write_output_file(options.card, report::model_card(saved_model(trained), found.parts, name));
+  if (!options.json) print_text(fmt::format("{}: the card of {}\n", options.card, trained.experiment.name));
+}
+
 void convert_run(const ConvertOptions& options, ModelRequest request, const ExportFormat& format,
                  const CommandLine& command_line) {
   if (!options.from.empty())
-    throw_error(ExitCode::kUsage, "--from applies to weight files only, and {} is a run; remove --from",
+    throw_error(ExitCode::kUsage,
+                "--from applies to weight files only, and {} is a run or a whole model; remove --from",
                 request.run.string());
   request.overrides = {"device=cpu", "precision=fp32"};
   const TrainedModel trained = load_model(request);
-  const MachineFacts machine = options.with_machine ? machine_facts(trained, command_line) : MachineFacts();
-  print_exported(options, format, export_weights(trained, format, options.out, machine), trained.checkpoint.string());
+  if (!options.out.empty()) {
+    const MachineFacts machine = options.with_machine ? machine_facts(trained, command_line) : MachineFacts();
+    const Exported exported = options.whole ? export_whole(saved_model(trained), options.out, machine)
+                                            : export_weights(trained, format, options.out, machine);
+    print_exported(options, format, exported, trained.checkpoint.string());
+  }
+  if (!options.card.empty()) write_card(options, trained);
+}
+
+// Only a run or the file of a whole model has what weights do not tell. Readers know a whole model by the ending of its
+// name.
+void require_possible(const ConvertOptions& options, const ModelRequest& request, const ExportFormat& format,
+                      bool is_whole_model) {
+  if ((options.whole || !options.card.empty()) && !is_whole_model)
+    throw_error(ExitCode::kUsage,
+                "{}: {} holds weights without the settings of their model; pass the run that trained them",
+                options.whole ? "--whole" : "--card", request.run.string());
+  if (!options.whole) return;
+  if (format.part != ExportPart::kModel || format.layout != Layout::kPyTorch)
+    throw_error(ExitCode::kUsage,
+                "--whole writes every weight as this program reads it, in the pytorch layout; remove --part and "
+                "--layout, or remove --whole");
+  if (!is_safetensors_file(options.out))
+    throw_error(ExitCode::kUsage, "--whole: the name {} must end in .safetensors, by which the file is known again",
+                in_quotes(options.out));
+}
+
+void require_name_of_markdown(const std::filesystem::path& card) {
+  if (card.empty() || card.extension() == ".md") return;
+  throw_error(ExitCode::kUsage, "--card {}: a card is Markdown; name a file that ends in .md", card.string());
 }
 
 // The names of other formats, whose readers would fail.
@@ -107,9 +153,14 @@ void require_name_of_safetensors(const std::filesystem::path& out) {
 }
 
 ExitCode convert_one(const ConvertOptions& options, const CommandLine& command_line) {
-  if (options.out.empty()) throw_error(ExitCode::kUsage, "convert: no output file is given; add -o FILE.safetensors");
+  if (options.out.empty() && (options.card.empty() || options.whole))
+    throw_error(ExitCode::kUsage, "convert: no output file is given; add -o FILE.safetensors");
   constexpr const char* kAdvice = "name an ordinary file; weights cannot be printed";
-  require_harmless_output(options.out, kAdvice);  // before a run is looked up, as in other verbs
+  const auto require_outputs = [&](const std::vector<std::filesystem::path>& inputs) {
+    for (const std::string& out : {options.out, options.card}) require_harmless_output(out, kAdvice, inputs);
+  };
+  require_outputs({});  // before a run is looked up, as in other verbs
+  require_name_of_markdown(options.card);
   const ModelRequest request = model_request("convert", options.use);
   if (!request.overrides.empty())
     throw_error(ExitCode::kUsage,
@@ -118,10 +169,12 @@ ExitCode convert_one(const ConvertOptions& options, const CommandLine& command_l
   const ExportFormat format = {.part = config::from_name<ExportPart>(options.part).value(),
                                .layout = config::from_name<Layout>(options.layout).value()};
   require_name_of_safetensors(options.out);
-  require_harmless_output(options.out, kAdvice, {request.run});
-  // What is not a file of weights is the folder of a run or a checkpoint.
-  is_file(request.run) ? convert_file(options, request, format, command_line)
-                       : convert_run(options, request, format, command_line);
+  require_outputs({request.run});
+  // What is not a file of weights is the folder of a run, a checkpoint, or the file of a whole model.
+  const bool is_whole_model = !is_file(request.run) || (is_safetensors_file(request.run) && is_model_file(request.run));
+  require_possible(options, request, format, is_whole_model);
+  is_whole_model ? convert_run(options, request, format, command_line)
+                 : convert_file(options, request, format, command_line);
   return ExitCode::kDone;
 }
 
@@ -144,6 +197,14 @@ void add_convert(CLI::App& program, Action& chosen) {
   command->add_option("--from", options->from, "layout of the file to read; by default its names decide")
       ->check(one_of(config::names_of<Layout>()))
       ->type_name("LAYOUT");
+  command->add_flag("--whole", options->whole,
+                    "write one file with all that predict, evaluate and convert need in place of the run: settings, "
+                    "scales, vocabulary, equations, versions");
+  command
+      ->add_option("--card", options->card,
+                   "write a model card: what the model is, its data, training, results, use and limits; reads the "
+                   "data of training for the numbers of samples and the test part")
+      ->type_name("FILE.md");
   command->add_flag("--json", options->json, "print what was written as JSON");
   add_machine_option(*command, options->with_machine);
 }

@@ -58,11 +58,11 @@ DetailedMetrics details_of(const TrainedModel& trained, const Samples& samples) 
 
 // A checkpoint may be outside of a run, and a run may not have ended or may be damaged.
 std::string advice_text(const TrainedModel& trained) {
-  const auto run = normalized_path(trained.checkpoint).parent_path().parent_path();
-  if (!path_exists(run / kSummaryFile)) return "";
+  const auto run = run_of(trained);
+  if (!run || !path_exists(*run / kSummaryFile)) return "";
   try {
-    RunRecord record = load_run(run);
-    record.folder = shared_run_name(run, record.summary.name);  // results are shared, without the folders of a user
+    RunRecord record = load_run(*run);
+    record.folder = shared_run_name(*run, record.summary.name);  // results are shared, without the folders of a user
     const auto advice = train_longer_advice(record);
     return advice ? fmt::format("advice    {}\n", *advice) : "";
   } catch (const UserError&) {

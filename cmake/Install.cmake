@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` copies: the program with its libraries, and for other CMake projects the headers of the
-# recurrent layers with rnnlab-config.cmake. The component "wheel" is what scripts/package puts into the wheel.
+# What `cmake --install` copies: the program with its libraries, and for other CMake projects the headers of all modules
+# with rnnlab-config.cmake. The component "wheel" is what scripts/package puts into the wheel.
 
 include(CMakePackageConfigHelpers)
 
@@ -17,7 +17,7 @@ install(TARGETS ${rnnlab_libraries} LIBRARY DESTINATION lib COMPONENT wheel EXCL
 install(FILES "${CMAKE_BINARY_DIR}/lib/torch_version" DESTINATION lib COMPONENT wheel EXCLUDE_FROM_ALL)
 
 # ---- for programs and other projects ----
-set(exported base layers)
+set(exported base results data layers train runs)
 list(TRANSFORM exported PREPEND rnnlab_ OUTPUT_VARIABLE exported_targets)
 list(REMOVE_ITEM rnnlab_libraries ${exported_targets})
 install(TARGETS rnnlab RUNTIME DESTINATION bin)
@@ -25,7 +25,7 @@ install(TARGETS ${rnnlab_libraries} LIBRARY DESTINATION lib)
 install(TARGETS ${exported_targets} rnnlab_torch EXPORT rnnlab LIBRARY DESTINATION lib)
 set_target_properties(rnnlab_torch PROPERTIES EXPORT_NAME torch)
 install(EXPORT rnnlab NAMESPACE rnnlab:: FILE rnnlab-targets.cmake DESTINATION lib/cmake/rnnlab)
-foreach(module base layers)
+foreach(module IN LISTS exported)
   install(DIRECTORY "${CMAKE_SOURCE_DIR}/modules/${module}" DESTINATION include/rnnlab
     FILES_MATCHING PATTERN "*.h" PATTERN "*.inc")
 endforeach()

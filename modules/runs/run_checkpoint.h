@@ -35,6 +35,9 @@ struct SavedRun {
 // Returns the function of the model's recurrent layers; nothing if it has none.
 LayoutMetadata function_of(const Experiment& experiment);
 
+// Returns the metadata of the file with the weights: their function, and the values of categories.
+TensorMetadata weights_metadata(const Experiment& experiment, const FittedData& data);
+
 CheckpointContents contents_of(const RunFacts& facts, Snapshot snapshot);
 
 // Verifies and reads the checkpoint folder. Throws UserError kCheckpoint if the checkpoint is damaged, or of an unknown

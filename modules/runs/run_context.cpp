@@ -26,6 +26,7 @@
 #include "runs/fastest_layer.h"
 #include "runs/machine_report.h"
 #include "runs/memory_estimate.h"
+#include "runs/model_file.h"
 #include "runs/run_checkpoint.h"
 #include "runs/strict.h"
 #include "train/loop/determinism.h"
@@ -174,7 +175,9 @@ std::vector<TensorSpec> recurrent_specs(const Model& model) {
 std::vector<std::string> load_initial_weights(Model& model, const std::filesystem::path& path,
                                               const std::vector<CategoryColumn>& categories) {
   std::vector<std::string> notes;
-  const TensorFile source = with_float32(read_safetensors(path), notes);
+  const TensorFile given = read_safetensors(path);
+  require_intact(given);
+  const TensorFile source = with_float32(given, notes);
   require_same_categories(source, categories);
   if (model.has_recurrent())
     require_same_function(stated_function(source, path), std::as_const(model).recurrent().options(), source.name);

@@ -27,10 +27,12 @@ if TYPE_CHECKING:  # what type checkers read in place of __getattr__
     from .runs import Comparison as Comparison
     from .runs import ProgramError as ProgramError
     from .runs import RunResult as RunResult
+    from .runs import TrainedModel as TrainedModel
     from .runs import TrainResult as TrainResult
     from .runs import compare as compare
     from .runs import copy_experiments as copy_experiments
     from .runs import fit as fit
+    from .runs import load_model as load_model
     from .runs import load_run as load_run
     from .runs import train as train
     from .single_steps import GRUCell as GRUCell
@@ -62,6 +64,7 @@ _PLACES = {
     "RunResult": "runs",
     "Stream": "streams",
     "TrainResult": "runs",
+    "TrainedModel": "runs",
     "Verification": "verify_layers",
     "choices": "measured",
     "compare": "runs",
@@ -70,6 +73,7 @@ _PLACES = {
     "fix_choice": "measured",
     "forget_choices": "measured",
     "load_choices": "measured",
+    "load_model": "runs",
     "load_run": "runs",
     "save_choices": "measured",
     "train": "runs",

@@ -36,34 +36,11 @@ class ProgramError(RuntimeError):
         self.exit_code = exit_code
 
 
-@dataclasses.dataclass(frozen=True)
-class RunResult:
-    """What a run folder holds. A run that was interrupted has the epochs until then, and no summary.
+class _Usable:
+    """What a run and the file of a whole model can both do: predict and evaluate, by `_path` and `config_text`."""
 
-    folder: the run's folder.
-    epochs: a dict for each epoch, with the columns of epochs.csv, times in seconds; None where a value does not exist.
-    summary: summary.json, or None.
-    environment: environment.json: hardware, versions and settings that decide about times.
-    """
-
-    folder: pathlib.Path
-    epochs: list[dict]
-    summary: dict | None
-    environment: dict
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the run came to its end, so that it has a summary."""
-        return self.summary is not None
-
-    @property
-    def config_text(self) -> str:
-        """The effective experiment, as YAML."""
-        return (self.folder / "config.yaml").read_text(encoding="utf-8")
-
-    def frame(self):
-        """Returns the epochs as a pandas DataFrame, indexed by the epoch. ImportError if pandas is missing."""
-        return _pandas().DataFrame(self.epochs).set_index("epoch")
+    _path: pathlib.Path
+    config_text: str
 
     def predict(self, x, lengths=None, **keys) -> dict[str, list]:
         """Predicts new data by `rnnlab predict`, and returns the columns of its table by name.
@@ -75,8 +52,8 @@ class RunResult:
         """
         with tempfile.TemporaryDirectory() as folder:
             table = pathlib.Path(folder) / "predictions.jsonl"
-            data = _settings_of_new_data(self, pathlib.Path(folder), x, None, lengths)
-            _run("predict", str(self.folder), *data, *_settings(keys), "--out", str(table))
+            data = _settings_of_new_data(self.config_text, pathlib.Path(folder), x, None, lengths)
+            _run("predict", str(self._path), *data, *_settings(keys), "--out", str(table))
             rows = [_as_table(row, has_class_names=_is_frame(x)) for row in _read_lines(table)]
         return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
 
@@ -99,16 +76,120 @@ class RunResult:
         ProgramError if the program fails; TypeError or ValueError if the data do not fit the run.
         """
         with tempfile.TemporaryDirectory() as folder:
-            data = _settings_of_new_data(self, pathlib.Path(folder), x, y, lengths)
-            return json.loads(_run("evaluate", str(self.folder), *data, *_settings(keys), "--json"))
+            data = _settings_of_new_data(self.config_text, pathlib.Path(folder), x, y, lengths)
+            return json.loads(_run("evaluate", str(self._path), *data, *_settings(keys), "--json"))
+
+
+@dataclasses.dataclass(frozen=True)
+class RunResult(_Usable):
+    """What a run folder holds. A run that was interrupted has the epochs until then, and no summary.
+
+    folder: the run's folder.
+    epochs: a dict for each epoch, with the columns of epochs.csv, times in seconds; None where a value does not exist.
+    summary: summary.json, or None.
+    environment: environment.json: hardware, versions and settings that decide about times.
+    """
+
+    folder: pathlib.Path
+    epochs: list[dict]
+    summary: dict | None
+    environment: dict
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the run came to its end, so that it has a summary."""
+        return self.summary is not None
+
+    @property
+    def _path(self) -> pathlib.Path:  # type: ignore[override]
+        return self.folder
+
+    @property
+    def config_text(self) -> str:  # type: ignore[override]
+        """The effective experiment, as YAML."""
+        return (self.folder / "config.yaml").read_text(encoding="utf-8")
+
+    def frame(self):
+        """Returns the epochs as a pandas DataFrame, indexed by the epoch. ImportError if pandas is missing."""
+        return _pandas().DataFrame(self.epochs).set_index("epoch")
 
     def save(self, folder) -> RunResult:
         """Copies the run to a new folder, from which load_run reads it again. FileExistsError if it exists."""
         return load_run(shutil.copytree(self.folder, folder))
 
+    def save_model(self, file) -> TrainedModel:
+        """Writes the model of the run's best checkpoint as one file, by `rnnlab convert --whole`, to give it away.
+
+        file: a name that ends in .safetensors. ProgramError if the run has no checkpoint or the file cannot be written.
+        """
+        _run("convert", str(self.folder), "--whole", "-o", str(file))
+        return load_model(file)
+
     def __str__(self) -> str:
         state = "complete" if self.is_complete else "not complete"
         return f"{self.folder}: {len(self.epochs)} epochs, {state}"
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainedModel(_Usable):
+    """A trained model in one file, as `rnnlab convert RUN --whole` writes it. It needs no run and no training data.
+
+    file: the file.
+    facts: its entry `rnnlab.model`: `origin` (versions, epoch, metrics of the validation part and of predictions without
+        a model), `weights_sha256`, `shape`, `vocabulary`, scales and what else was fitted to the training part.
+    """
+
+    file: pathlib.Path
+    facts: dict
+
+    @property
+    def _path(self) -> pathlib.Path:  # type: ignore[override]
+        return self.file
+
+    @property
+    def config_text(self) -> str:  # type: ignore[override]
+        """The experiment that trained the model, as YAML, without the folders of its paths."""
+        return self.facts["experiment"]
+
+    def weights(self):
+        """Returns the tensors by their names in the file, such as "recurrent.weight_ih_l0"."""
+        return _read_tensors(self.file)[1]
+
+    def recurrent(self, **keys):
+        """Returns the recurrent layers as a rnnlab.Recurrent with the model's weights.
+
+        keys: of Recurrent, such as batch_first=True or implementation="naive". ValueError if the model has no such layers.
+        """
+        from .recurrent import Recurrent
+
+        metadata, tensors = _read_tensors(self.file)
+        weights = {name.removeprefix("recurrent."): values for name, values in tensors.items()
+                   if name.startswith("recurrent.")}
+        if not weights:
+            raise ValueError(f"{self.file}: the model has no recurrent layers")
+        cell = json.loads(_run("cell", str(self.file), "--json"))
+        num_rows, input_size = weights["weight_ih_l0"].shape
+        options = {key: metadata[f"rnnlab.{key}"] for key in ("reset_gate", "activation", "candidate")
+                   if f"rnnlab.{key}" in metadata}
+        if cell["heads"] > 1:
+            options["heads"] = cell["heads"]
+        layer = Recurrent(cell["cell"] or self._own_cell(), input_size,
+                          num_rows // sum(gate["input_row"] is not None for gate in cell["gates"]),
+                          sum(re.fullmatch(r"weight_ih_l\d+", name) is not None for name in weights),
+                          bidirectional="weight_ih_l0_reverse" in weights, **options, **keys)
+        layer.load_state_dict(weights)
+        return layer
+
+    def _own_cell(self):
+        from .cells import Cell
+
+        with tempfile.TemporaryDirectory() as folder:
+            equations = pathlib.Path(folder) / "cell.yaml"
+            equations.write_text(_run("cell", str(self.file), "--yaml"), encoding="utf-8")
+            return Cell.from_file(equations)
+
+    def __str__(self) -> str:
+        return f"{self.file}: trained by rnnlab {self.facts['origin']['software']['rnnlab']}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,6 +291,18 @@ def load_run(folder) -> RunResult:
     return RunResult(folder, _read_lines(folder / "epochs.jsonl"), summary, environment)
 
 
+def load_model(file) -> TrainedModel:
+    """Reads a file of `rnnlab convert RUN --whole`. ValueError if it is not one, or if a newer version of rnnlab wrote it.
+
+    Damage to the weights is noticed when they are used.
+    """
+    file = pathlib.Path(file)
+    text = _read_tensors(file)[0].get("rnnlab.model")
+    if text is None:
+        raise ValueError(f"{file} holds weights without the settings of their model; write it by `rnnlab convert RUN --whole`")
+    return TrainedModel(file, _checked_version(json.loads(text), file))
+
+
 def compare(*runs, baseline: str | None = None) -> Comparison:
     """Compares runs (RunResults, folders of runs, or folders full of them) by `rnnlab compare`.
 
@@ -267,13 +360,13 @@ def _write_frame(frame, folder: pathlib.Path) -> pathlib.Path:
     return write_once(folder / f"{hashlib.sha256(text).hexdigest()[:16]}.csv", lambda file: file.write(text))
 
 
-def _settings_of_new_data(run: RunResult, folder: pathlib.Path, x, y, lengths) -> list[str]:
+def _settings_of_new_data(config_text: str, folder: pathlib.Path, x, y, lengths) -> list[str]:
     if _is_frame(x):
         if y is not None or lengths is not None:
             raise TypeError("a frame has the targets in its columns, and takes no y and no lengths")
         return [f"data.path={_write_frame(x, folder)}"]
     arrays = _named("test", x, y, lengths)
-    has_lengths = re.search(r"^ *train_lengths: *[\"']?[^\s\"'#]", run.config_text, re.MULTILINE) is not None
+    has_lengths = re.search(r"^ *train_lengths: *[\"']?[^\s\"'#]", config_text, re.MULTILINE) is not None
     if lengths is not None and not has_lengths:
         raise ValueError("the run was trained without lengths, so that it reads all steps; cut x instead")
     if lengths is None and has_lengths:
@@ -333,11 +426,29 @@ def _message_in(lines: list[str]) -> str:
 
 
 def _read_json(path: pathlib.Path) -> dict:
-    value = json.loads(path.read_text(encoding="utf-8"))
+    return _checked_version(json.loads(path.read_text(encoding="utf-8")), path)
+
+
+def _checked_version(value: dict, path: pathlib.Path) -> dict:
     version = value.get("schema_version", 0)
     if version > SCHEMA_VERSION:
         raise ValueError(f"{path} has version {version}, written by a newer rnnlab; this one reads up to {SCHEMA_VERSION}")
     return value
+
+
+def _read_tensors(path: pathlib.Path) -> tuple[dict, dict]:
+    """Returns the metadata and the tensors of a safetensors file of float32. ValueError if it is none."""
+    import torch
+
+    content = bytearray(path.read_bytes())
+    begin = 8 + int.from_bytes(content[:8], "little")
+    try:
+        header = json.loads(content[8:begin])
+        metadata = header.pop("__metadata__", {})
+        return metadata, {name: torch.frombuffer(content[begin + first:begin + last], dtype=torch.float32).view(entry["shape"])
+                          for name, entry in header.items() for first, last in [entry["data_offsets"]]}
+    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+        raise ValueError(f"{path} is no safetensors file that rnnlab writes ({error})") from error
 
 
 def _read_lines(path: pathlib.Path) -> list[dict]:

@@ -11,20 +11,20 @@ from collections.abc import Iterator
 
 from . import _command
 from .arrays import array_of
-from .runs import ProgramError, RunResult, _as_table, _exit_code, _frame_text, _is_frame, _message_in, _settings
+from .runs import ProgramError, _as_table, _exit_code, _frame_text, _is_frame, _message_in, _settings, _Usable
 
 _STRUCT_CODES = {"f8": "d", "f4": "f", "f2": "e", "i8": "q", "i4": "i", "i2": "h", "i1": "b", "u1": "B", "u2": "H",
                  "u4": "I", "u8": "Q", "b1": "?"}
 
 
 class Stream:
-    """A trained model that carries its state from row to row. `RunResult.stream` makes it; use it in a `with` block.
+    """A trained model that carries its state from row to row. `stream` of a run or of a model in a file makes it; use it in a `with` block.
 
     At the end of the block the state is written to the file that `stream` named, also if the block raises.
     """
 
-    def __init__(self, run: RunResult, state: str | None, keys: dict):
-        arguments = ["predict", str(run.folder), *_settings(keys), "--stream", "--json", *(["--state", state] if state else [])]
+    def __init__(self, run: _Usable, state: str | None, keys: dict):
+        arguments = ["predict", str(run._path), *_settings(keys), "--stream", "--json", *(["--state", state] if state else [])]
         self._reads_names = _reads_names(run)
         self._names: str | None = None
         self._errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # a pipe could fill up
@@ -130,7 +130,7 @@ def _records(text: str) -> Iterator[str]:
             record = []
 
 
-def _reads_names(run: RunResult) -> bool:
+def _reads_names(run: _Usable) -> bool:
     """Whether the run reads a table whose first line has the names of its columns."""
     settings = [line.split("#")[0].replace('"', "").split() for line in run.config_text.splitlines()]
     return ["source:", "csv"] in settings and ["header:", "false"] not in settings

@@ -40,6 +40,10 @@ def read_json(path):
         raise ExportError(f"{path}:{error.lineno}: is not JSON ({error.msg}): copy the run again") from error
     if not isinstance(content, dict):
         raise ExportError(f"{path}: expected a JSON object: copy the run again")
+    return checked_version(content, path)
+
+
+def checked_version(content, path):
     version = content.get("schema_version", 1)
     if not isinstance(version, int) or version > SCHEMA_VERSION:
         raise ExportError(f"{path}: has schema_version {version}, this script reads up to {SCHEMA_VERSION}: use the "

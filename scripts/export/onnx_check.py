@@ -106,8 +106,7 @@ def rows_within(numpy, outputs, samples):
 def compare_outputs(numpy, session, program, trained, samples, part, folder):
     """Returns the largest difference of the raw outputs, and the number of samples."""
     file = folder / "outputs.npy"
-    run_program(program, "predict", trained.folder, *PLAIN, "--checkpoint", trained.checkpoint, "--part", part,
-                "--out", file)
+    run_program(program, "predict", *trained.arguments, *PLAIN, "--part", part, "--out", file)
     expected = numpy.load(file)
     num_numbers = samples.inputs.shape[2] - len(trained.state.get("categories") or [])
     samples.inputs = unscaled(numpy, trained, samples.inputs, num_numbers)
@@ -126,8 +125,7 @@ def compare_loss(numpy, session, program, trained, samples, part):
     if trained.settings.get("training.carry_state"):
         raise ExportError("--check: the program carries states from window to window in this run "
                           "(training.carry_state), and the graph begins each window with zeros")
-    text = run_program(program, "evaluate", trained.folder, *PLAIN, "--checkpoint", trained.checkpoint, "--part", part,
-                       "--json")
+    text = run_program(program, "evaluate", *trained.arguments, *PLAIN, "--part", part, "--json")
     samples.inputs = samples.inputs.astype("i8")
     logits = rows_within(numpy, outputs_of_graph(numpy, session, trained, samples), samples).astype("f8")
     targets = rows_within(numpy, samples.targets.astype("i8")[..., None], samples)[:, 0]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a trained model: structure from config.yaml, its cell by `rnnlab cell`, weights by `rnnlab convert`, scaling
-from the checkpoint."""
+"""Reads a trained model, of a run or of a file of `rnnlab convert --whole`: structure from config.yaml, its cell by `rnnlab
+cell`, weights by `rnnlab convert`, scaling from the checkpoint."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from export.common import EXIT_ENVIRONMENT, ExportError, read_json, read_text
+from export.common import EXIT_ENVIRONMENT, ExportError, checked_version, read_json, read_text
 from export.settings import read_settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,15 +26,20 @@ PLAIN = ("device=cpu", "layer=naive", "precision=fp32")
 
 @dataclass
 class Trained:
-    folder: Path
-    checkpoint: str  # its name, such as step-000123
+    folder: Path     # or the file of a whole model
+    checkpoint: str  # its name, such as step-000123; that of the file
     settings: dict   # by dotted key
     state: dict      # state.json
+
+    @property
+    def arguments(self):
+        """What names the model for the program."""
+        return [self.folder] if self.folder.is_file() else [self.folder, "--checkpoint", self.checkpoint]
 
     def model(self, key):
         found = self.settings.get(f"model.{key}", DEFAULTS.get(key))
         if found is None:
-            raise ExportError(f"{self.folder / 'config.yaml'}: has no model.{key}: copy the run again")
+            raise ExportError(f"{self.folder}: its settings have no model.{key}: copy the run again")
         return found
 
     @property
@@ -130,9 +135,25 @@ def require_states(trained):
         raise ExportError(f"--states: {reason}")
 
 
+def read_model_file(path, wanted):
+    """Reads a file of `rnnlab convert RUN --whole`, which the program verifies when it reads it for the cell."""
+    if wanted is not None:
+        raise ExportError(f"{path}: is a file and has no checkpoints: leave --checkpoint out")
+    entry = read_header(path)[0].get("__metadata__", {}).get("rnnlab.model")
+    if entry is None:
+        raise ExportError(f"{path}: holds weights without the settings of their model: name the run, or a file of "
+                          "`rnnlab convert RUN --whole`")
+    state = checked_version(json.loads(entry), path)
+    return Trained(path, path.name, read_settings(state["experiment"], path), state)
+
+
 def read_trained(folder, wanted):
     """Reads all but the cell and the weights; refuses what cannot be converted."""
     folder = Path(folder)
+    if folder.is_file():
+        trained = read_model_file(folder, wanted)
+        require_supported(trained)
+        return trained
     config = folder / "config.yaml"
     trained = Trained(folder, "", read_settings(read_text(config), config), {})
     require_supported(trained)
@@ -143,17 +164,25 @@ def read_trained(folder, wanted):
     return trained
 
 
+def read_header(path):
+    """Returns the header of a safetensors file, and the bytes of its tensors."""
+    content = Path(path).read_bytes()
+    begin = 8 + int.from_bytes(content[:8], "little")
+    try:
+        return json.loads(content[8:begin]), content[begin:]
+    except ValueError as error:
+        raise ExportError(f"{path}: is no safetensors file that rnnlab writes ({error})") from error
+
+
 def read_safetensors(numpy, path):
     """Returns the tensors by name, and the metadata."""
     kinds = {"F32": "<f4", "F64": "<f8", "I64": "<i8", "I32": "<i4", "U8": "u1"}
-    content = Path(path).read_bytes()
-    size = int.from_bytes(content[:8], "little")
+    header, content = read_header(path)
     try:
-        header = json.loads(content[8:8 + size])
         metadata = header.pop("__metadata__", {})
         tensors = {}
         for name, entry in header.items():
-            begin, end = (8 + size + offset for offset in entry["data_offsets"])
+            begin, end = entry["data_offsets"]
             tensors[name] = numpy.frombuffer(content[begin:end], kinds[entry["dtype"]]).reshape(entry["shape"])
     except (ValueError, KeyError) as error:
         raise ExportError(f"{path}: is no safetensors file that rnnlab writes ({error})") from error
@@ -169,7 +198,7 @@ def read_weights(numpy, program, trained):
     """Returns the tensors by the names of PyTorch."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "weights.safetensors"
-        run_program(program, "convert", trained.folder, "--checkpoint", trained.checkpoint, "-o", path)
+        run_program(program, "convert", *trained.arguments, "-o", path)
         weights, _ = read_safetensors(numpy, path)
     for name, values in weights.items():
         if not numpy.isfinite(values).all():

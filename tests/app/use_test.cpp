@@ -202,6 +202,35 @@ TEST_F(UseModel, WarnsOfWeightsThatAreNotFinite) {
   EXPECT_EQ(program_.run({"train", "pets.yaml", "--quiet", "model.initial_weights=nan.safetensors"}).exit_code, 5);
 }
 
+TEST_F(UseModel, WritesTheWholeModelAndItsCard) {
+  const auto result = program_.run({"convert", run_, "--whole", "-o", "pets.safetensors", "--card", "pets.md"}, 0);
+  EXPECT_THAT(result.output, HasSubstr("rnnlab predict pets.safetensors\n"));
+  EXPECT_THAT(read_text(program_.folder() / "pets.md"),
+              HasSubstr("    rnnlab predict pets.safetensors data.path=NEW\n"));
+  program_.write("new.csv", "b,a\n5,1\n8,4\n");
+  const auto of_run = program_.run({"predict", run_, "data.path=new.csv"}, 0);
+  std::filesystem::remove_all(program_.folder() / "runs");
+  EXPECT_EQ(program_.run({"predict", "pets.safetensors", "data.path=new.csv"}, 0).output, of_run.output);
+  EXPECT_THAT(program_.run({"evaluate", "pets.safetensors"}, 0).output,
+              StartsWith("model     pets from pets.safetensors\n"));
+  EXPECT_THAT(program_.run({"cell", "pets.safetensors"}, 0).output, StartsWith("lstm: "));
+  program_.run({"convert", "pets.safetensors", "--layout", "keras", "-o", "keras.safetensors"}, 0);
+  program_.run({"convert", "pets.safetensors", "--card", "again.md"}, 0);
+  program_.run({"train", "pets.yaml", "model.initial_weights=pets.safetensors", "--quiet"}, 0);
+}
+
+TEST_F(UseModel, SaysWhatIsNoWholeModel) {
+  program_.run({"convert", run_, "-o", "weights.safetensors"}, 0);
+  for (const Words& command :
+       {Words{"convert", run_, "--whole", "-o", "pets.weights"}, Words{"convert", run_, "--whole", "--card", "pets.md"},
+        Words{"convert", run_, "--whole", "--layout", "keras", "-o", "a.safetensors"},
+        Words{"convert", run_, "--card", "card.html"},
+        Words{"convert", "weights.safetensors", "--whole", "-o", "a.safetensors"},
+        Words{"convert", "weights.safetensors", "--card", "card.md"}})
+    program_.expect_error(2, command);
+  program_.expect_error(6, {"predict", "weights.safetensors", "data.path=pets.csv"});
+}
+
 TEST_F(UseModel, SaysWhatItCannotConvert) {
   program_.run({"convert", run_, "-o", "ours.safetensors"});
   program_.expect_error(2, {"convert", "ours.safetensors", "--checkpoint", "best", "-o", "a.safetensors"});

@@ -11,7 +11,7 @@ import unittest
 from unittest import mock
 
 try:
-    import torch  # noqa: F401  (the program needs its libraries)
+    import torch  # the program needs its libraries
 except ImportError as error:
     print(f"skipped, because torch cannot be imported: {error}")
     sys.exit(77)
@@ -82,6 +82,49 @@ class Runs(unittest.TestCase):
         environment.write_text(json.dumps({**run.environment, "schema_version": 99}))
         with self.assertRaisesRegex(ValueError, "has version 99, written by a newer rnnlab"):
             rnnlab.load_run(run.folder)
+
+    def test_a_model_in_one_file(self):
+        inputs = torch.rand(5, 4, 3)
+        for cell, layers in ((None, 1), ("gru", 2), ({"name": "leaky", "gates": ["n"], "states": ["h"], "vectors": ["p"],
+                                                     "equations": "h = tanh(n) + sigmoid(p) * h"}, 1)):
+            overrides = {"model.cell": cell or "lstm", "model.num_layers": layers, "model.bidirectional": layers == 2,
+                         "model.hidden_size": 4, "data.normalize": "none", "training.epochs": 2,
+                         "layer": "hoisted"}
+            run = rnnlab.fit(torch.rand(40, 4, 3), torch.arange(40) % 2, overrides=overrides, out=self.folder / "runs",
+                             quiet=True, device="cpu")
+            file = self.folder / f"{layers}-{type(cell).__name__}.safetensors"
+            model = run.save_model(file)
+            expected = run.predict(inputs)
+            shutil.rmtree(run.folder)
+            self.assertEqual(model.predict(inputs), expected)
+            self.assertEqual(rnnlab.load_model(file).facts["origin"]["epoch"], 2)
+            weights = model.weights()
+            layer = model.recurrent(batch_first=True, implementation="naive")
+            self.assertEqual(layer.hidden_size, 4)
+            outputs = layer(inputs)[0]
+            if layers == 1:  # of two directions the last step is not where the backward one ends
+                logits = outputs[:, -1] @ weights["output.weight"].T + weights["output.bias"]
+                probabilities = logits.softmax(1)[:, 1].tolist()
+                for got, wanted in zip(probabilities, expected["probability_1"]):
+                    self.assertAlmostEqual(got, wanted, places=5)
+
+    def test_a_model_that_cannot_be_read(self):
+        model = self.train().run.save_model(self.folder / "model.safetensors")
+        with self.assertRaisesRegex(rnnlab.ProgramError, "must end in .safetensors"):
+            self.train().run.save_model(self.folder / "model.weights")
+        weights = self.folder / "weights.safetensors"
+        rnnlab.runs._run("convert", str(model.file), "-o", str(weights))
+        with self.assertRaisesRegex(ValueError, "holds weights without the settings"):
+            rnnlab.load_model(weights)
+        content = bytearray(model.file.read_bytes())
+        content[-1] ^= 1
+        model.file.write_bytes(content)
+        with self.assertRaisesRegex(rnnlab.ProgramError, "is damaged") as raised:
+            model.predict(torch.rand(1, 4, 3))
+        self.assertEqual(raised.exception.exit_code, 6)
+        model.file.write_bytes(b"not tensors")
+        with self.assertRaisesRegex(ValueError, "is no safetensors file"):
+            rnnlab.load_model(model.file)
 
     def test_experiments_are_not_copied_over_others(self):
         with self.assertRaisesRegex(FileExistsError, "exists already; give copy_experiments the name of a new folder"):

@@ -21,13 +21,19 @@ at::Tensor without_unknown(const at::Tensor& vectors) {
   return known;
 }
 
+std::vector<NamedTensor> tensors_of(const Model& model) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, tensor] : named_parameters(model))
+    tensors.push_back({name, tensor.detach().to(at::kCPU, at::kFloat).contiguous()});
+  return tensors;
+}
+
 std::vector<NamedTensor> tensors_of_part(const Model& model, ExportPart part) {
   std::vector<NamedTensor> tensors;
-  for (const auto& [name, tensor] : named_parameters(model)) {
+  for (const auto& [name, values] : tensors_of(model)) {
     const bool is_recurrent = name.starts_with(kRecurrentPrefix);
     if (part == ExportPart::kRecurrent && !is_recurrent) continue;
     const size_t skipped = part == ExportPart::kRecurrent ? std::string_view(kRecurrentPrefix).size() : 0;
-    const at::Tensor values = tensor.detach().to(at::kCPU, at::kFloat).contiguous();
     tensors.push_back({name.substr(skipped), name.starts_with(kCategoryPrefix) ? without_unknown(values) : values});
   }
   return tensors;
@@ -144,6 +150,24 @@ Exported export_weights(const TrainedModel& trained, const ExportFormat& format,
   }
   return write_weights(tensors, options, metadata_with(metadata_of(metadata, format.layout), machine), format.layout,
                        file);
+}
+
+SavedModel saved_model(const TrainedModel& trained) {
+  SavedModel model{.experiment = trained.trained_with,
+                   .data = trained.data,
+                   .origin = trained.origin,
+                   .weights = tensors_of(*trained.model)};
+  if (const auto run = run_of(trained)) add_results_of_run(model.origin, *run);
+  return model;
+}
+
+Exported export_whole(SavedModel model, const std::filesystem::path& file, const MachineFacts& machine) {
+  model.origin.machine = {machine.begin(), machine.end()};
+  write_model_file(file, model);
+  Exported exported{
+      .num_tensors = std::ssize(model.weights), .module = "", .notes = {}, .warning = warning_of(model.weights)};
+  for (const NamedTensor& one : model.weights) exported.num_parameters += one.tensor.numel();
+  return exported;
 }
 
 Exported convert_weights(const std::filesystem::path& from, std::optional<Layout> expected, const ExportFormat& format,

@@ -35,6 +35,13 @@ struct Exported {
 Exported export_weights(const TrainedModel& trained, const ExportFormat& format, const std::filesystem::path& file,
                         const MachineFacts& machine = {});
 
+// Returns the model as one file has it (runs/model_file.h), with what the run's folder, if the checkpoint is in one,
+// says about the model. Throws UserError kData for a damaged log of the run.
+SavedModel saved_model(const TrainedModel& trained);
+
+// Writes the model as one file that this program uses in place of its run. Throws UserError kUsage, kDevice.
+Exported export_whole(SavedModel model, const std::filesystem::path& file, const MachineFacts& machine = {});
+
 // Converts the weights of a file. `expected` is the layout of the file; by default the layout is detected from the
 // names of the tensors. Throws UserError as export_weights, and kCheckpoint.
 Exported convert_weights(const std::filesystem::path& from, std::optional<Layout> expected, const ExportFormat& format,

@@ -246,12 +246,20 @@ fs::path trained_run_beside(const fs::path& run) {
   if (path_exists(folder / kConfigFile) && path_exists(folder / kEnvironmentFile))
     refuse_run_without_checkpoint(folder);
   throw_error(ExitCode::kUsage,
-              "{}: not a trained model: it contains neither {} nor {}; pass the folder of a run or a checkpoint",
+              "{}: not a trained model: it contains neither {} nor {}; pass the folder of a run, a checkpoint, or a "
+              ".safetensors file of `rnnlab convert RUN --whole`",
               folder.string(), kCheckpointsFolder, kManifestFile);
 }
 
-// Returns the folder of the run that contains the checkpoint, if the checkpoint is in a run.
-fs::path run_of(const fs::path& checkpoint) { return normalized_path(checkpoint).parent_path().parent_path(); }
+// Returns the folder in which the data may be: that of the run with the checkpoint, or that of the file.
+fs::path folder_of(const fs::path& checkpoint) {
+  const fs::path folder = normalized_path(checkpoint).parent_path();
+  return is_safetensors_file(checkpoint) ? folder : folder.parent_path();
+}
+
+fs::path file_of_weights(const fs::path& checkpoint) {
+  return is_safetensors_file(checkpoint) ? checkpoint : checkpoint / kModelFile;
+}
 
 std::shared_ptr<Model> model_with(const std::vector<NamedTensor>& weights, const Experiment& experiment,
                                   const DataShape& shape) {
@@ -272,11 +280,11 @@ Objective TrainedModel::objective() const { return {experiment.training, data, d
 
 fs::path find_checkpoint(const ModelRequest& request, std::vector<std::string>& notes) {
   const fs::path folder = request.run / kCheckpointsFolder;
-  if (path_exists(request.run / kManifestFile)) {
+  const bool is_file_of_model = is_file(request.run) && is_safetensors_file(request.run);
+  if (is_file_of_model || path_exists(request.run / kManifestFile)) {
     if (request.checkpoint.empty()) return request.run;
-    throw_error(ExitCode::kUsage,
-                "{}: this is a checkpoint, but --checkpoint needs the folder of a run; remove --checkpoint",
-                request.run.string());
+    throw_error(ExitCode::kUsage, "{}: this is a {}, but --checkpoint needs the folder of a run; remove --checkpoint",
+                request.run.string(), is_file_of_model ? "file" : "checkpoint");
   }
   if (!path_exists(folder)) refuse_unknown_folder(request.run);
   if (request.checkpoint == "best") return best_of(folder);
@@ -289,30 +297,37 @@ fs::path find_checkpoint(const ModelRequest& request, std::vector<std::string>& 
 TrainedModel load_trained_model(const ModelRequest& request) {
   TrainedModel trained;
   trained.checkpoint = find_checkpoint(request, trained.notes);
-  const SavedRun saved = read_saved_run(trained.checkpoint);
+  SavedModel saved = read_saved_model(trained.checkpoint);
   // The data may be in the folder of the run, or, during training, in the folder of the experiment file.
-  const Experiment experiment = with_paths_beside(saved.facts.experiment, run_of(trained.checkpoint));
+  const Experiment experiment = with_paths_beside(saved.experiment, folder_of(trained.checkpoint));
   InferenceSettings settings = inference_settings(experiment, request.overrides, request.part);
   trained.notes.insert(trained.notes.end(), settings.notes.begin(), settings.notes.end());
   trained.experiment = std::move(settings.experiment);
+  trained.trained_with = std::move(saved.experiment);
   trained.data_settings = experiment.data;
   trained.part = settings.part;
-  trained.data = saved.facts.data;
+  trained.data = std::move(saved.data);
+  trained.origin = std::move(saved.origin);
   trained.device = resolve_device(trained.experiment.device);
   trained.experiment.device = trained.device.str();
   require_runs_on(trained.experiment, trained.device);
   // The tensors are checked first, because forged settings must not allocate a model that is not in the file.
-  require_same_tensors(saved.snapshot.model, parameter_specs(trained.experiment.model, trained.data.shape),
-                       (trained.checkpoint / kModelFile).string());
+  require_same_tensors(saved.weights, parameter_specs(trained.experiment.model, trained.data.shape),
+                       file_of_weights(trained.checkpoint).string());
   // Data are not always loaded; load_data() checks their memory.
   const DataSize no_data{.shape = trained.data.shape};
   const MemoryEstimate estimate = estimate_memory(trained.experiment, Purpose::kInference, no_data);
   for (const std::string& warning : check_memory_of(trained, estimate)) trained.notes.push_back(warning);
   configure_torch(trained.experiment);
-  trained.model = model_with(saved.snapshot.model, trained.experiment, trained.data.shape);
+  trained.model = model_with(saved.weights, trained.experiment, trained.data.shape);
   trained.model->to(trained.device);
   trained.model->eval();
   return trained;
+}
+
+std::optional<fs::path> run_of(const TrainedModel& trained) {
+  if (is_safetensors_file(trained.checkpoint)) return std::nullopt;
+  return folder_of(trained.checkpoint);
 }
 
 InferenceData load_data(const TrainedModel& trained, Targets targets) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads a model from a checkpoint for use on any device, with any layer that can compute it. Only the checkpoint is
-// required, without data and without a run folder. Also the times of its passes.
+// Loads a model from a checkpoint, or from the file of a whole model, for use on any device, with any layer that can
+// compute it. Neither data nor a run folder are required. Also the times of its passes.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -18,6 +18,7 @@
 #include "data/batches.h"
 #include "data/load_dataset.h"
 #include "runs/experiment.h"
+#include "runs/model_file.h"
 #include "train/loop/objective.h"
 #include "train/loop/trainer.h"
 #include "train/models/model.h"
@@ -40,17 +41,19 @@ InferenceSettings inference_settings(const Experiment& trained, const std::vecto
                                      std::optional<DataPart> part = std::nullopt);
 
 struct ModelRequest {
-  std::filesystem::path run;  // a run's folder, or a checkpoint
+  std::filesystem::path run;  // a run's folder, a checkpoint, or the file of a whole model (runs/model_file.h)
   std::string checkpoint;     // "best", "last" or "step-000123"; "": the best if one is marked, else the last
   std::vector<std::string> overrides = {};
   std::optional<DataPart> part = std::nullopt;  // default: see inference_settings
 };
 
 struct TrainedModel {
-  std::filesystem::path checkpoint;
-  Experiment experiment;       // with the overrides
-  FittedData data;             // of training
-  DataSettings data_settings;  // of training, without the overrides
+  std::filesystem::path checkpoint;  // or the file
+  Experiment experiment;             // with the overrides
+  Experiment trained_with;           // of training, without the overrides
+  FittedData data;                   // of training
+  DataSettings data_settings;        // of training, without the overrides; its paths were looked up
+  ModelOrigin origin;
   DataPart part = DataPart::kValid;
   c10::Device device = c10::Device(c10::kCPU);
   std::shared_ptr<Model> model;    // on the device, in evaluation mode
@@ -60,14 +63,17 @@ struct TrainedModel {
   Objective objective() const;  // that the model was trained to minimise
 };
 
-// Returns the checkpoint of the request. Throws UserError kUsage if the run or checkpoint is missing, kCheckpoint if no
-// checkpoint verifies. For each newer checkpoint that was skipped, the reason is added to `notes`.
+// Returns the checkpoint or the file of the request. Throws UserError kUsage if the run or checkpoint is missing,
+// kCheckpoint if no checkpoint verifies. For each newer checkpoint that was skipped, the reason is added to `notes`.
 std::filesystem::path find_checkpoint(const ModelRequest& request, std::vector<std::string>& notes);
 
 // Verifies and reads the checkpoint, and sets threads, determinism and precision of the whole process. Throws UserError
 // kCheckpoint if the checkpoint is damaged or its tensors do not match the model, kUsage or kDevice for impossible
 // overrides, and kDevice if the model does not fit into memory.
 TrainedModel load_trained_model(const ModelRequest& request);
+
+// Returns the folder of the run to which the checkpoint belongs if it is in one; nothing for a file.
+std::optional<std::filesystem::path> run_of(const TrainedModel& trained);
 
 // Returns the samples for the model. Throws UserError as load_for_inference, and kDevice if memory is too small.
 InferenceData load_data(const TrainedModel& trained, Targets targets);
