@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from export.common import ExportError
 from export.scan import add_direction
+from export.sequence_parts import add_attention, add_decoder, add_front, by_target, slice_of, without_ahead
 
 OPSET, IR_VERSION = 17, 8
 # The cells that have an operator of their own, and where the gates of PyTorch's rows go: i f g o becomes i o f c, and
@@ -38,7 +39,9 @@ class Graph:
     def __init__(self, onnx, numpy, trained, weights, cell, carries_states=False):
         """cell: what `rnnlab cell RUN --json` prints. carries_states: whether the states are inputs and outputs."""
         self.onnx, self.numpy, self.trained, self.weights, self.cell = onnx, numpy, trained, dict(weights), cell
-        self.carries_states, self.layer_states, self.new_states = carries_states, None, []
+        self.carries_states = carries_states
+        self.lengths = "lengths" if trained.has_lengths else None  # of the values that the next part reads
+        self.ahead = None  # what the decoder knows ahead, (steps, batch, columns of all horizons)
         self.whole = Body(onnx, "rnnlab")
         self.place = self.whole  # where operations are added
         self.num_operations, self.constants, self.used = 0, {}, set()
@@ -78,7 +81,7 @@ class Graph:
 
     def step_mask(self, inputs):
         """Which steps count: (steps, batch, 1), of booleans."""
-        lengths = self.add("Unsqueeze", ["lengths", self.constant("axis0", [0], "int64")])
+        lengths = self.add("Unsqueeze", [self.lengths, self.constant("axis0", [0], "int64")])
         shape = self.add("Shape", [inputs], start=0, end=1)
         num_steps = self.add("Squeeze", [shape, self.constant("axis0", [0], "int64")])
         steps = self.add("Range", [self.constant("zero", 0, "int64"), num_steps, self.constant("one", 1, "int64")])
@@ -147,11 +150,12 @@ class Graph:
         inputs = self.whole.take("inputs", "FLOAT", ["batch", "steps", size])
         inputs = self.add("Transpose", [inputs], perm=[1, 0, 2])
         if num_categories == 0:
-            return self.scaled(inputs, size)
-        begin, end = self.constant("begin", [0], "int64"), self.constant("end", [num_numbers], "int64")
-        numbers = self.add("Slice", [inputs, begin, end, self.constant("axis2", [2], "int64")])
+            return without_ahead(self, self.scaled(inputs, size), size)
         vectors = [self.category_vectors(inputs, i, num_numbers + i) for i in range(num_categories)]
-        return self.add("Concat", ([self.scaled(numbers, num_numbers)] if num_numbers else []) + vectors, axis=2)
+        if num_numbers:
+            numbers = self.scaled(slice_of(self, inputs, 0, num_numbers, 2), num_numbers)
+            vectors.insert(0, without_ahead(self, numbers, num_numbers))
+        return self.add("Concat", vectors, axis=2)
 
     # ---- recurrent layers ----
 
@@ -159,16 +163,16 @@ class Graph:
         gates = self.numpy.split(values, len(GATE_ORDER[cell]))
         return self.numpy.concatenate([gates[i] for i in GATE_ORDER[cell]])
 
-    def layer_weights(self, layer, directions, cell):
+    def layer_weights(self, network, layer, directions, cell):
         """Returns the constants W, R and B of all directions."""
         parts = {"weight_ih": [], "weight_hh": [], "bias": []}
         for direction in directions:
             end = f"_l{layer}{direction}"
             for key in ("weight_ih", "weight_hh"):
-                parts[key].append(self.in_gate_order(self.weight(f"recurrent.{key}{end}"), cell))
+                parts[key].append(self.in_gate_order(self.weight(f"{network}.{key}{end}"), cell))
             parts["bias"].append(self.numpy.concatenate(
-                [self.in_gate_order(self.weight(f"recurrent.{key}{end}"), cell) for key in ("bias_ih", "bias_hh")]))
-        return [self.constant(f"recurrent.{key}_l{layer}", self.numpy.stack(values)) for key, values in parts.items()]
+                [self.in_gate_order(self.weight(f"{network}.{key}{end}"), cell) for key in ("bias_ih", "bias_hh")]))
+        return [self.constant(f"{network}.{key}_l{layer}", self.numpy.stack(values)) for key, values in parts.items()]
 
     def recurrent_attributes(self, cell, num_directions):
         function = NAMES[self.trained.model("activation")]
@@ -181,81 +185,78 @@ class Graph:
         return attributes
 
     def take_states(self):
-        """Adds an input for each state of the cell, (layers, batch, H); layer_states has them by layer and state."""
+        """Adds an input for each state of the cell, (layers, batch, H). Returns them by layer; None without such inputs."""
         if not self.carries_states:
-            return
+            return None
         names = ["inputs", "lengths", *self.cell["state_names"]]
         if len(set(names)) < len(names):
             raise ExportError(f"--states: {', '.join(names)} are inputs of the graph, so they need different names: rename "
                               "the states of the cell")
         num_layers, size = self.trained.model("num_layers"), self.trained.model("hidden_size")
-        first, by_state = self.constant("axis0", [0], "int64"), []
+        by_state = []
         for state in self.cell["state_names"]:
             whole = self.whole.take(state, "FLOAT", [num_layers, "batch", size])
-            parts = self.add("Split", [whole], num_layers, axis=0) if num_layers > 1 else [whole]
-            by_state.append([self.add("Squeeze", [part, first]) for part in parts])
-        self.layer_states = [list(states) for states in zip(*by_state)]
+            by_state.append(self.add("Split", [whole], num_layers, axis=0) if num_layers > 1 else [whole])
+        return list(zip(*by_state))
 
-    def give_states(self):
-        """Adds an output for each state: new_states has those of each layer (batch, H) in the order of the cell."""
+    def give_states(self, states):
+        """Adds an output for each state, (layers, batch, H), of the states by layer."""
         if not self.carries_states:
             return
         num_layers, size = self.trained.model("num_layers"), self.trained.model("hidden_size")
-        first = self.constant("axis0", [0], "int64")
-        for state, layers in zip(self.cell["state_names"], zip(*self.new_states)):
-            parts = [self.add("Unsqueeze", [layer, first]) for layer in layers]
-            whole = self.add("Concat", parts, axis=0) if num_layers > 1 else parts[0]
+        for state, layers in zip(self.cell["state_names"], zip(*states)):
+            whole = self.add("Concat", layers, axis=0) if num_layers > 1 else layers[0]
             self.whole.give(whole, f"new_{state}", [num_layers, "batch", size])
 
-    def by_operator(self, steps, lengths, directions):
-        """Returns the outputs of the last layer (steps, batch, width), and its last states (batch, width)."""
-        cell = self.cell["cell"]
+    def by_operator(self, steps, network, directions, initial):
+        """What recurrent() returns, by an operator of ONNX for each layer."""
+        cell, num_states = self.cell["cell"], len(self.cell["states"])
         attributes = self.recurrent_attributes(cell, len(directions))
-        flat, last = self.constant("flat", [0, 0, -1], "int64"), self.constant("flat_last", [0, -1], "int64")
+        lengths = self.cast(self.lengths, "INT32") if self.lengths else ""
+        flat, all_states = self.constant("flat", [0, 0, -1], "int64"), []
         for layer in range(self.trained.model("num_layers")):
-            weights = self.layer_weights(layer, directions, cell)
-            first, initial = self.constant("axis0", [0], "int64"), []
-            if self.carries_states:  # a model that carries them has one direction
-                initial = [self.add("Unsqueeze", [state, first]) for state in self.layer_states[layer]]
-            outputs, states, *more = self.add(OPERATION[cell], [steps, *weights, lengths, *initial],
-                                              1 + (len(initial) or 1), **attributes)
-            if self.carries_states:
-                self.new_states.append([self.add("Squeeze", [state, first]) for state in (states, *more)])
+            before = initial[layer] if initial else []
+            outputs, *states = self.add(OPERATION[cell], [steps, *self.layer_weights(network, layer, directions, cell),
+                                                          lengths, *before], 1 + num_states, **attributes)
             steps = self.add("Reshape", [self.add("Transpose", [outputs], perm=[0, 2, 1, 3]), flat])
-        return steps, self.add("Reshape", [self.add("Transpose", [states], perm=[1, 0, 2]), last])
+            all_states.append(states)
+        return steps, all_states
 
-    def by_scans(self, steps, mask, directions):
+    def by_scans(self, steps, network, directions, initial):
         """The same for a cell without an operator: a Scan for each direction of each layer."""
+        mask = self.step_mask(steps) if self.lengths else None
+        first, all_states = self.constant("axis0", [0], "int64"), []
         for layer in range(self.trained.model("num_layers")):
-            initial = self.layer_states[layer] if self.carries_states else None
-            results = [add_direction(self, self.cell, f"_l{layer}{direction}", steps, mask, initial)
-                       for direction in directions]
-            outputs, all_states = zip(*results)
-            states = [one[0] for one in all_states]
-            if self.carries_states:
-                self.new_states.append(all_states[0])
-            if len(directions) == 1:
-                steps, last = outputs[0], states[0]
-            else:
-                steps, last = self.add("Concat", outputs, axis=2), self.add("Concat", states, axis=1)
-        return steps, last
+            outputs, by_direction = [], []
+            for number, direction in enumerate(directions):
+                before = [self.add("Gather", [state, self.constant(f"direction{number}", number, "int64")], axis=0)
+                          for state in initial[layer]] if initial else None
+                output, states = add_direction(self, self.cell, f"{network}.", f"_l{layer}{direction}", steps, mask, before)
+                outputs.append(output)
+                by_direction.append([self.add("Unsqueeze", [state, first]) for state in states])
+            steps = self.joined(outputs, 2)
+            all_states.append([self.joined(states, 0) for states in zip(*by_direction)])
+        return steps, all_states
 
-    def recurrent(self, steps):
+    def joined(self, values, axis):
+        return self.add("Concat", values, axis=axis) if len(values) > 1 else values[0]
+
+    def recurrent(self, steps, network="recurrent", initial=None):
+        """Returns the outputs of the last layer, (steps, batch, width), and for each layer its last states, (directions,
+        batch, H) each. initial: the states before the first step in that form; None: zeros."""
         directions = ("", "_reverse") if self.trained.model("bidirectional") else ("",)
-        if self.cell["cell"] not in GATE_ORDER:
-            mask = self.step_mask(steps) if self.trained.has_lengths else None
-            return self.by_scans(steps, mask, directions)
-        return self.by_operator(steps, self.cast("lengths", "INT32") if self.trained.has_lengths else "", directions)
+        compute = self.by_operator if self.cell["cell"] in GATE_ORDER else self.by_scans
+        return compute(steps, network, directions, initial)
 
     # ---- from the recurrent layers to the outputs ----
 
     def mean_over_steps(self, steps):
-        if not self.trained.has_lengths:
+        if not self.lengths:
             return self.add("ReduceMean", [steps], axes=[0], keepdims=0)
         masked = self.add("Where", [self.step_mask(steps), steps, self.constant("nothing", 0)])
         axis = self.constant("axis0", [0], "int64")
         total = self.add("ReduceSum", [masked, axis], keepdims=0)
-        lengths = self.add("Unsqueeze", ["lengths", self.constant("axis1", [1], "int64")])
+        lengths = self.add("Unsqueeze", [self.lengths, self.constant("axis1", [1], "int64")])
         return self.add("Div", [total, self.cast(lengths, "FLOAT")])
 
     def linear(self, values, name):
@@ -269,22 +270,38 @@ class Graph:
                 values = self.add(NAMES[self.trained.model("dense_activation")], [self.linear(values, f"dense{i}")])
         return self.linear(values, "output")
 
+    def pooled(self, outputs, states):
+        """Returns a vector of each sequence, (batch, width)."""
+        pooling = self.trained.model("pooling")
+        if pooling == "mean":
+            return self.mean_over_steps(outputs)
+        if pooling == "attention":
+            return add_attention(self, outputs)
+        last = self.add("Transpose", [states[-1][0]], perm=[1, 0, 2])
+        return self.add("Reshape", [last, self.constant("flat_last", [0, -1], "int64")])
+
     def build(self):
         steps = self.step_vectors()
         if self.trained.has_lengths:
             self.whole.take("lengths", "INT64", ["batch"])
-        self.take_states()
-        outputs, last = self.recurrent(steps)
+        if not self.trained.has_tokens:
+            steps = add_front(self, steps)
+        outputs, states = self.recurrent(steps, initial=self.take_states())
+        width = len(self.weight("output.bias"))
         if self.trained.has_step_targets:
             values = self.outputs_of(self.add("Transpose", [outputs], perm=[1, 0, 2]))
+        elif self.trained.model("decoder"):
+            self.lengths = None
+            decoded = self.outputs_of(add_decoder(self, self.pooled(outputs, states), states))
+            values = by_target(self, decoded, width // self.trained.num_columns)
+            width *= self.trained.num_horizons
         else:
-            is_mean = self.trained.model("pooling") == "mean"
-            values = self.outputs_of(self.mean_over_steps(outputs) if is_mean else last)
-        shape = ["batch", *(["steps"] if self.trained.has_step_targets else []), len(self.weight("output.bias"))]
+            values = self.outputs_of(self.pooled(outputs, states))
+        shape = ["batch", *(["steps"] if self.trained.has_step_targets else []), width]
         self.whole.give(values, "outputs", shape)
         if not self.trained.levels:
             self.add_values(values, shape)
-        self.give_states()
+        self.give_states(states)
         return self.model()
 
     def add_values(self, values, shape):

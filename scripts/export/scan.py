@@ -118,12 +118,12 @@ class Step:
 class DirectionWeights:
     """The weights of one direction of one layer, by their names in the cell."""
 
-    def __init__(self, graph, cell, end, hidden_size):
-        self.graph, self.cell, self.end, self.hidden_size = graph, cell, end, hidden_size
-        self.values = {one["name"]: graph.weight(f"recurrent.{one['name']}{end}") for one in cell["parameters"]}
+    def __init__(self, graph, cell, network, end, hidden_size):
+        self.graph, self.cell, self.network, self.end, self.hidden_size = graph, cell, network, end, hidden_size
+        self.values = {one["name"]: graph.weight(f"{network}{one['name']}{end}") for one in cell["parameters"]}
 
     def constant(self, name, values):
-        return self.graph.constant(f"recurrent.{name}{self.end}", values)
+        return self.graph.constant(f"{self.network}{name}{self.end}", values)
 
     def rows(self, name, numbers):
         """Returns these blocks of H rows of a parameter; None if the cell does not have it."""
@@ -155,7 +155,7 @@ def zero_states(graph, steps, hidden_size):
 
 def add_body(graph, weights, scanned, has_mask):
     """Returns the body of a Scan: states, the step's products and, with lengths, its mask to states and output."""
-    cell, end = weights.cell, weights.end
+    cell, end = weights.cell, f".{weights.network}{weights.end}"
     states = [f"state.{state}{end}" for state in cell["states"]]
     with graph.body(f"step{end}") as body:
         for state in states:
@@ -172,12 +172,12 @@ def add_body(graph, weights, scanned, has_mask):
     return body.graph
 
 
-def add_direction(graph, cell, end, steps, mask, initial=None):
+def add_direction(graph, cell, network, end, steps, mask, initial=None):
     """Returns the outputs of all steps (steps, batch, H) and the last states (batch, H).
 
-    initial: the states before the first step, (batch, H) each; None: zeros."""
+    network: what the names of the weights begin with; initial: the states before the first step, (batch, H) each; None: zeros."""
     size = graph.trained.model("hidden_size")
-    weights = DirectionWeights(graph, cell, end, size)
+    weights = DirectionWeights(graph, cell, network, end, size)
     scanned = input_products(graph, weights, steps)
     width = None if scanned is None else len(weights.values["weight_ih"])
     inputs = [scanned or steps] + ([mask] if mask else [])  # without products, the steps only say how many there are

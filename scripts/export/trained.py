@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("sequence_classifier", "sequence_regressor", "language_model")
 # Of keys that the files of older versions lack.
 DEFAULTS = {"reset_gate": "after", "activation": "tanh", "pooling": "last", "dense": [], "dense_activation": "relu",
-            "tied": False, "bidirectional": False}
+            "tied": False, "bidirectional": False, "front": [], "front_kernel_size": 5, "front_stride": 1,
+            "decoder": False}
 DISTRIBUTIONS = ("quantile", "gaussian", "student", "poisson")
 # Plain float32 on the CPU, whatever trained the model.
 PLAIN = ("device=cpu", "layer=naive", "precision=fp32")
@@ -64,6 +65,29 @@ class Trained:
         """The scales of features, or of columns that are steps; categories, which come last, are not scaled."""
         scales = self.state.get("feature_scales") or []
         return scales[:num_numbers] if len(scales) == self.shape["input_size"] else scales
+
+    def names(self, key):
+        """A setting that is a name, a list of them or nothing, as a list."""
+        found = self.settings.get(key) or []
+        return found if isinstance(found, list) else [found]
+
+    @property
+    def num_horizons(self):
+        return len(self.names("data.horizon")) or 1
+
+    @property
+    def num_columns(self):
+        """The columns of the targets, each of which has a number for every horizon."""
+        return self.shape["num_outputs"] // self.num_horizons
+
+    def numbers_ahead(self, num_numbers):
+        """Where the values of data.known in the rows of the horizons are among the numbers of a step, and how many there
+        are; none if there is no decoder to read them (modules/data/csv_features.cpp)."""
+        if not self.model("decoder"):
+            return num_numbers, 0
+        count = len(self.names("data.known")) * self.num_horizons
+        others = 2 * len(self.names("data.calendar")) + (self.settings.get("data.gaps") == "mask")
+        return num_numbers - others - count, count
 
     @property
     def has_tokens(self):
@@ -127,6 +151,10 @@ def require_states(trained):
         reason = "model.bidirectional: true also reads each sequence from its end, which has not arrived yet"
     elif not trained.has_step_targets and trained.model("pooling") != "last":
         reason = f"model.pooling: {trained.model('pooling')} needs all steps of a sequence, and a state has only the last one"
+    elif trained.model("front") and trained.model("front_kernel_size") > 1:
+        reason = f"model.front reads {trained.model('front_kernel_size')} steps for each output, and a state has only the last one"
+    elif trained.model("decoder"):
+        reason = "model.decoder: true forecasts from the last step of a window, with what is known ahead of it"
     elif trained.state.get("normalization") == "column_minmax":
         reason = "data.normalize: column_minmax scales all steps of a sequence together"
     elif is_row and not trained.has_step_targets:

@@ -282,6 +282,29 @@ class ModelsTest(OnnxTest):
                 self.convert(SYNTHETIC, *overrides_of(cell), "training.epochs=3")
                 self.assertEqual(self.operations().count("Scan"), 1)
 
+    def test_convolutions_and_attention_with_lengths(self):
+        arrays = self.make_arrays()
+        for more in (["model.front=[5, 4]", "model.front_kernel_size=3", "model.front_stride=2"],
+                     ["model.front=[4]", "model.front_kernel_size=1", "model.cell=min_gru"],
+                     ["model.pooling=attention", "model.bidirectional=true"],
+                     ["model.front=[4]", "model.front_stride=3", "model.pooling=mean"],
+                     ["model.front=[4]", "model.pooling=attention", "model.cell=slstm"]):
+            run = self.convert(ARRAYS, "data.normalize=standard", *more)
+            outputs = self.outputs(inputs=arrays["x"], lengths=arrays["n"])[0]
+            self.assertLess(abs(outputs - self.predictions(run, "--part", "all")).max(), 1e-5, more)
+
+    def test_decoders(self):
+        draw = random.Random(2)
+        rows = [f"{day},{draw.gauss(20, 5):.3f},{draw.gauss(1, 1):.3f},{day % 3},{draw.random():.3f}" for day in range(60)]
+        (self.root / "sales.csv").write_text("\n".join(["day,sales,visits,holiday,price", *rows]) + "\n")
+        forecast = TABLE.replace("table.csv, target: [y], window: 6",
+                                 "sales.csv, features: [sales], target: [sales, visits], window: 6, horizon: [1, 2, 4]")
+        known = "data.known=[holiday, price]"
+        for more in ([], [known], [known, "model.num_layers=2", "model.bidirectional=true", "model.cell=gru"],
+                     [known, "model.cell=slstm", "model.pooling=attention", "model.front=[3]", "model.dense=[4]"],
+                     [known, "training.loss=quantile"]):
+            self.convert(forecast, "model.decoder=true", *more)
+
     def test_cells_without_an_operator_in_stacks_with_lengths(self):
         arrays = self.make_arrays()
         more = ["model.bidirectional=true", "data.normalize=standard"]

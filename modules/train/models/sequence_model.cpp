@@ -82,7 +82,7 @@ at::Tensor SequenceModel::forward(const Batch& batch) {
 at::Tensor SequenceModel::decode(const at::Tensor& pooled, const RecurrentState& states, const at::Tensor& inputs) {
   std::vector<at::Tensor> vectors = {pooled.unsqueeze(0).expand({shape_.num_horizons, -1, -1})};
   if (shape_.num_ahead > 0) {
-    const at::Tensor ahead = inputs[-1].narrow(1, shape_.first_ahead, shape_.numbers_aoutputs_of());
+    const at::Tensor ahead = inputs[-1].narrow(1, shape_.first_ahead, shape_.numbers_ahead());
     vectors.push_back(
         ahead.view({-1, shape_.num_ahead, shape_.num_horizons}).permute({2, 0, 1}).to(pooled.scalar_type()));
   }

@@ -40,10 +40,9 @@ ConvolutionFront::ConvolutionFront(const ModelSettings& settings, int64_t input_
 
 std::pair<at::Tensor, at::Tensor> ConvolutionFront::forward(at::Tensor steps, at::Tensor lengths) {
   for (torch::nn::Conv1d& convolution : convolutions_) {
-    const int64_t num_steps = steps.size(0), rest = blocks_of(num_steps, stride_) * stride_ - num_steps;
-    if (lengths.defined()) steps = steps.masked_fill(beyond(lengths, num_steps, steps.device()), 0);
+    if (lengths.defined()) steps = steps.masked_fill(beyond(lengths, steps.size(0), steps.device()), 0);
     const int64_t before = convolution->options.kernel_size()->at(0) - stride_;
-    steps = at::constant_pad_nd(steps.permute({1, 2, 0}), {before, rest});  // (B, channels, steps)
+    steps = at::constant_pad_nd(steps.permute({1, 2, 0}), {before, stride_ - 1});  // (B, channels, steps)
     steps = at::relu(convolution(steps)).permute({2, 0, 1});
     if (lengths.defined()) lengths = (lengths + (stride_ - 1)).floor_divide(stride_);
   }
