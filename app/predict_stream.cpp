@@ -32,6 +32,8 @@ class Lines {
       if (pending_stop()) return std::nullopt;
       if (const size_t end = text_.find('\n', begin_); end != std::string::npos) return take(end, end + 1);
       if (is_at_end_) return begin_ == text_.size() ? std::nullopt : std::optional(take(text_.size(), text_.size()));
+      if (text_.size() - begin_ > kLongestStreamRow)  // the stream refuses it
+        return take(text_.size(), text_.size());
       read_more();
     }
   }

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/text.h"
+#include "results/checkpoint/safetensors.h"
 #include "runs/use/predict.h"
 #include "runs/use/prediction_files.h"
 #include "train/loop/train_step.h"
@@ -18,11 +20,10 @@ namespace rnnlab {
 namespace {
 
 // The settings that may change when a model is used, and mean something for rows that arrive.
-constexpr std::array<std::string_view, 16> kStreamKeys = {
-    "device",        "layer",           "cudnn_algorithm",    "precision",
-    "deterministic", "data.delimiter",  "data.decimal",       "data.header",
-    "data.id",       "data.missing",    "data.missing_words", "data.time",
-    "data.unsorted", "data.duplicates", "data.gaps",          "training.num_threads"};
+constexpr std::array<std::string_view, 17> kStreamKeys = {
+    "device",        "layer",           "cudnn_algorithm", "precision",      "deterministic",       "data.delimiter",
+    "data.decimal",  "data.header",     "data.id",         "data.missing",   "data.missing_words",  "data.time",
+    "data.unsorted", "data.duplicates", "data.gaps",       "data.frequency", "training.num_threads"};
 
 std::string why_not_streamed(const TrainedModel& trained) {
   const ModelSettings& model = trained.experiment.model;
@@ -60,11 +61,20 @@ Stream::Stream(const TrainedModel& trained, StreamState state, StreamForm form, 
       reader_(trained.experiment.data, trained.data, source),
       state_(std::move(state)),
       form_(form),
-      source_(std::move(source)) {}
+      source_(std::move(source)) {
+  for (const auto& [name, one] : state_.series)
+    if (one.past.values.size() != reader_.num_values())
+      throw_checkpoint_error(
+          "the state of the series {} has {}, but a row of the model has {}: begin again with a new file",
+          in_quotes(name), counted(std::ssize(one.past.values), "value"), reader_.num_values());
+}
 
 void Stream::read_line(const std::string& line, int64_t number, const std::function<void(std::string_view)>& print) {
   if (open_text_.empty()) open_line_ = number;
   open_text_ += line + "\n";
+  if (open_text_.size() > kLongestStreamRow)
+    throw_error(ExitCode::kData, "{}:{}: the row has more than {}: is a quote opened here and never closed?", source_,
+                open_line_, format_bytes(static_cast<int64_t>(kLongestStreamRow)));
   if (ends_within_quotes(open_text_)) return;
   const std::string text = std::exchange(open_text_, "");
   const bool needs_names = reader_.has_header() && !has_names_;
@@ -99,7 +109,7 @@ void Stream::read_row(const std::string& text, int64_t number, const std::functi
 }
 
 std::string Stream::text_of(const StreamRow& row, const Samples& samples, const at::Tensor& outputs) {
-  const at::Tensor raw = outputs.view({1, -1}).to(at::kCPU, at::kFloat).contiguous();
+  const at::Tensor raw = outputs.reshape({1, -1}).to(at::kCPU, at::kFloat).contiguous();
   const Predictions predictions = predictions_of(trained_, raw, samples);
   const FileRows rows{.id_names = reader_.id_names(),
                       .rows = {{.number = num_rows_, .id = row.id, .sample = 0, .reason = ""}}};

@@ -17,6 +17,8 @@
 
 namespace rnnlab {
 
+inline constexpr size_t kLongestStreamRow = size_t{64} << 20;  // in bytes
+
 enum class StreamForm { kCsv, kJsonl };
 
 class Stream {

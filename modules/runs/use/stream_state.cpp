@@ -198,6 +198,9 @@ StreamState read_stream_state(const std::filesystem::path& file, const TrainedMo
     one.state.inner.assign(states.begin() + 1, states.end());
   }
   state.tokens = row_of<int64_t>(tensor(kTokens).unsqueeze(0), 0);
+  const auto is_wrong = [&](int64_t token) { return token < 0 || token >= trained.data.shape.num_outputs; };
+  if (std::ranges::any_of(state.tokens, is_wrong))
+    throw_checkpoint_error("{}: has a token that is not in the vocabulary of the model", content.name);
   return state;
 }
 

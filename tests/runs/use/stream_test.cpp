@@ -318,6 +318,13 @@ TEST_F(Streams, NameTheLineOfAMistakeAndKeepTheStateBeforeIt) {
   EXPECT_EQ(stream.state().series.at("").num_steps, 3) << "a row may go on in the next line";
 }
 
+TEST_F(Streams, RefuseARowThatNeverEnds) {
+  const TrainedModel trained = load(train_series());
+  Stream stream(trained, {}, StreamForm::kCsv, "rows");
+  expect_error(ExitCode::kData,
+               [&] { stream.read_line(std::string(kLongestStreamRow, '1'), 1, [](std::string_view) {}); });
+}
+
 class StateFiles : public Streams {
  protected:
   StateFiles() : trained_(load(train_series())) {
@@ -349,6 +356,18 @@ TEST_F(StateFiles, AreRefusedIfAnyByteIsDamaged) {
     expect_error(ExitCode::kCheckpoint, [&] { read_stream_state(name("bad.state"), trained_); });
   }
   expect_error(ExitCode::kCheckpoint, [&] { read_stream_state(trained_.checkpoint / "model.safetensors", trained_); });
+}
+
+// A file can be forged, with digests that are right.
+TEST_F(StateFiles, WithOtherColumnsAndTokensAreRefused) {
+  StreamState state = read_stream_state(name("x.state"), trained_);
+  state.series.at("").past.values.pop_back();
+  write_stream_state(name("x.state"), state, trained_);
+  expect_error(ExitCode::kCheckpoint,
+               [&] { Stream(trained_, read_stream_state(name("x.state"), trained_), StreamForm::kCsv, "rows"); });
+  state.tokens = {7};
+  write_stream_state(name("x.state"), state, trained_);
+  expect_error(ExitCode::kCheckpoint, [&] { read_stream_state(name("x.state"), trained_); });
 }
 
 TEST_F(StateFiles, OfNothingAreNotWritten) {
