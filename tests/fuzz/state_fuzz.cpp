@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzzes the state.json of a checkpoint that was changed and sealed again, which a checksum does not detect. Small runs
 // of every kind of data are trained first; the input's bytes choose a run, leaves of its state, and new values. For any
-// values, evaluating, predicting and resuming accept the checkpoint or refuse it.
+// values, evaluating, predicting and resuming accept the checkpoint or refuse it. The file of the whole model gets the
+// same values.
 #include <ATen/Parallel.h>
 #include <stdlib.h>
 
@@ -19,6 +20,7 @@
 #include "runs/run_context.h"
 #include "runs/sweep.h"
 #include "runs/use/evaluate_model.h"
+#include "runs/use/export_weights.h"
 #include "runs/use/generate_text.h"
 #include "runs/use/predict.h"
 #include "train/loop/trainer.h"
@@ -61,6 +63,9 @@ struct TrainedRun {
   Json state;
   Manifest manifest;
   std::vector<std::string> leaves;  // JSON pointers
+  fs::path file;                    // of the whole model
+  TensorFile whole;                 // as it was written
+  Json entry;                       // of its metadata
 };
 
 std::string text_of_settings(const Experiment& experiment) { return config::print(experiment, Experiment::schema()); }
@@ -87,6 +92,10 @@ TrainedRun train(const std::string& yaml) {
   run.manifest = verify_checkpoint(run.checkpoint);
   const Json flat = run.state.flatten();
   for (const auto& [pointer, value] : flat.items()) run.leaves.push_back(pointer);
+  run.file = outcome.folder / "whole.safetensors";
+  export_whole(saved_model(load_trained_model({.run = run.checkpoint, .checkpoint = ""})), run.file);
+  run.whole = read_safetensors(run.file);
+  run.entry = unsealed(run.whole.metadata.at(kModelKey), "entry");
   return run;
 }
 
@@ -226,6 +235,16 @@ void seal(const TrainedRun& run, const Json& state) {
   write_file(run.checkpoint / kManifestFile, manifest_text(manifest));
 }
 
+// Gives the file of the whole model what it shares with the state.
+void seal_file(const TrainedRun& run, const Json& state) {
+  Json entry = run.entry;
+  for (auto& [key, value] : entry.items())
+    if (state.contains(key)) value = state.at(key);
+  TensorMetadata metadata = run.whole.metadata;
+  metadata[kModelKey] = sealed_text(entry);
+  write_safetensors(run.file, SafetensorsImage(run.whole.tensors, metadata));
+}
+
 // ---- readers ----
 
 bool takes_a_moment(const Experiment& experiment) {
@@ -244,8 +263,8 @@ void predict_some(const TrainedModel& trained) {
     predict(trained, load_data(trained, Targets::kIfPresent).samples, 1);
 }
 
-void use(const TrainedRun& run) {
-  const TrainedModel trained = load_trained_model({.run = run.checkpoint, .checkpoint = ""});
+void use(const fs::path& model) {
+  const TrainedModel trained = load_trained_model({.run = model, .checkpoint = ""});
   expect_done_or_refused(kRefusals, [&] { predict_some(trained); });
   evaluate_model(trained, load_data(trained, Targets::kRequired).samples, 1);
 }
@@ -261,14 +280,21 @@ void resume(const TrainedRun& run, SavedRun saved) {
   trainer.run();
 }
 
-void read_all(const TrainedRun& run) {
+void read_checkpoint(const TrainedRun& run) {
   std::optional<SavedRun> saved;
   const auto read = [&] { saved = read_saved_run(run.checkpoint); };
   if (!expect_read_or_refused(ExitCode::kCheckpoint, read)) return;
   if (!takes_a_moment(saved->facts.experiment)) return;
-  expect_done_or_refused(kRefusals, [&] { use(run); });
+  expect_done_or_refused(kRefusals, [&] { use(run.checkpoint); });
   if (text_of_settings(saved->facts.experiment) != run.settings) return;  // resume refuses them
   expect_done_or_refused(kRefusals, [&] { resume(run, std::move(*saved)); });
+}
+
+void read_file(const TrainedRun& run) {
+  std::optional<SavedModel> model;
+  const auto read = [&] { model = read_saved_model(run.file); };
+  if (!expect_read_or_refused(ExitCode::kCheckpoint, read)) return;
+  if (takes_a_moment(model->experiment)) expect_done_or_refused(kRefusals, [&] { use(run.file); });
 }
 
 }  // namespace
@@ -284,6 +310,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   do testing::change(state, run, choices);
   while (!choices.is_used_up());
   testing::seal(run, state);
-  testing::read_all(run);
+  testing::read_checkpoint(run);
+  testing::seal_file(run, state);
+  testing::read_file(run);
   return 0;
 }

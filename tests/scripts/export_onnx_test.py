@@ -13,6 +13,7 @@ import math
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -148,6 +149,16 @@ class RefusalsTest(OnnxTest):
         (self.root / "table.csv").write_text("x,y\n" + "\n".join(f"{i % 7},{i % 3}" for i in range(40)) + "\n")
         run = self.train(TABLE, "data.window=0", "data.task=regression")
         self.assertIn("each row of the table is a sample of its own", self.refusal(run, "-o", "m.onnx", "--states"))
+    def test_what_is_no_whole_model(self):
+        run = self.train(SYNTHETIC)
+        for file, arguments in (("weights", []), ("whole", ["--whole"])):
+            subprocess.run([PROGRAM, "convert", run, *arguments, "-o", f"{file}.safetensors"], cwd=self.root, check=True,
+                           capture_output=True)
+        self.assertIn("holds weights without the settings", self.refusal("weights.safetensors", "-o", "m.onnx"))
+        self.assertIn("has no checkpoints: leave --checkpoint out",
+                      self.refusal("whole.safetensors", "-o", "m.onnx", "--checkpoint", "last"))
+        (self.root / "whole.safetensors").write_bytes(b"damaged")
+        self.assertIn("is no safetensors file", self.refusal("whole.safetensors", "-o", "m.onnx"))
 
     def test_a_missing_package_is_named(self):
         result = subprocess.run([sys.executable, "-I", "-S", SCRIPT, self.train(SYNTHETIC), "-o", "m.onnx"],
@@ -264,6 +275,16 @@ class ModelsTest(OnnxTest):
         subprocess.run([PROGRAM, "predict", run, "--out", "p.npy", *arguments], cwd=self.root, check=True,
                        capture_output=True)
         return numpy.load(self.root / "p.npy")
+
+    def test_a_whole_model_in_one_file(self):
+        for overrides in ([], overrides_of(SCANNED["mgu"])):
+            run = self.train(SYNTHETIC, *overrides)
+            subprocess.run([PROGRAM, "convert", run, "--whole", "-o", "whole.safetensors"], cwd=self.root, check=True,
+                           capture_output=True)
+            shutil.rmtree(run)
+            result = self.run_script("whole.safetensors", "-o", "m.onnx", "--force", "--check")
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            self.assertIn("of whole.safetensors\nlargest difference", result.stdout)
 
     def test_cells(self):
         cells = [["lstm"], ["lstm", "model.activation=relu"], ["gru"], ["gru", "model.reset_gate=before"],

@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "base/config/document.h"
 #include "golden.h"
 
@@ -101,6 +104,18 @@ TEST(ModelCard, HasNoFoldersAndNoMarkup) {
   EXPECT_THAT(card, Not(HasSubstr("/home/me")));
   EXPECT_THAT(card, Not(HasSubstr("<script>")));
   EXPECT_THAT(card, Not(HasSubstr("|*a*")));
+}
+
+// A file of unknown origin may hold any number.
+TEST(ModelCard, TakesNumbersThatNoRunHas) {
+  SavedModel model = forecaster();
+  model.origin.epoch = model.origin.num_epochs = std::numeric_limits<int64_t>::min();
+  model.data.target_scales[0].scale = std::numeric_limits<double>::infinity();
+  for (const double value : {std::nan(""), -std::numeric_limits<double>::infinity(), -1e300}) {
+    model.origin.fit_seconds = value;
+    for (auto& [name, metric] : model.origin.metrics) metric = value;
+    EXPECT_THAT(model_card(model, {}, "shops.safetensors"), HasSubstr("## Results"));
+  }
 }
 
 }  // namespace
