@@ -324,12 +324,16 @@ bool has_no_measured_value(const CsvPart& part, const MeasuredColumns& measured,
          std::ranges::all_of(measured.texts, [&](int64_t column) { return part.table.is_missing(row, column); });
 }
 
-// Takes the last rows off each series that say nothing but what is known ahead, and returns them, series by series, up
-// to the first one that follows a gap in time. All rows stay if every column is known ahead.
-std::vector<std::vector<int64_t>> take_future_rows(const CsvPart& part, const DataSettings& settings,
-                                                   const std::vector<int64_t>& rows_after_gaps,
-                                                   std::vector<SeriesRows>& series) {
-  std::vector<std::vector<int64_t>> taken(series.size());
+// The last rows of a series, which say nothing but what is known ahead.
+struct FutureRows {
+  std::vector<int64_t> rows;        // up to the first one that follows a gap in time
+  std::vector<int64_t> beyond_gap;  // the others of the table
+};
+
+// Takes these rows off each series. All rows stay if every column is known ahead.
+std::vector<FutureRows> take_future_rows(const CsvPart& part, const DataSettings& settings,
+                                         const std::vector<int64_t>& rows_after_gaps, std::vector<SeriesRows>& series) {
+  std::vector<FutureRows> taken(series.size());
   const MeasuredColumns measured = measured_columns(part, settings);
   if (settings.known.empty() || measured.empty()) return taken;
   const auto is_future = [&](int64_t row) { return row == kNoRow || has_no_measured_value(part, measured, row); };
@@ -337,7 +341,9 @@ std::vector<std::vector<int64_t>> take_future_rows(const CsvPart& part, const Da
     std::vector<int64_t>& rows = series[i].rows;
     const auto end = std::find_if_not(rows.rbegin(), rows.rend(), is_future).base();
     const auto first_after_gap = std::find_first_of(end, rows.end(), rows_after_gaps.begin(), rows_after_gaps.end());
-    taken[i].assign(end, std::find(end, first_after_gap, kNoRow));
+    const auto gap = std::find(end, first_after_gap, kNoRow);
+    taken[i].rows.assign(end, gap);
+    std::copy_if(gap, rows.end(), std::back_inserter(taken[i].beyond_gap), [](int64_t row) { return row != kNoRow; });
     rows.erase(end, rows.end());
     if (!series[i].times.empty()) series[i].times.resize(rows.size());
   }
@@ -363,9 +369,12 @@ void make_series(CsvPart& part, const DataSettings& settings) {
     refuse_or_note_no_times(part, settings);
   part.notes.insert(part.notes.end(), treatment.notes.begin(), treatment.notes.end());
   if (!part.order) part.order = treatment.order;
-  std::vector<std::vector<int64_t>> future = take_future_rows(part, settings, treatment.rows_after_gaps, series);
+  std::vector<FutureRows> future = take_future_rows(part, settings, treatment.rows_after_gaps, series);
   take_rows_of(part, series);
-  for (size_t i = 0; i < future.size(); ++i) part.series[i].future_rows = std::move(future[i]);
+  for (size_t i = 0; i < future.size(); ++i) {
+    part.series[i].future_rows = std::move(future[i].rows);
+    part.series[i].rows_beyond_gap = std::move(future[i].beyond_gap);
+  }
   note_future_rows(part);
   add_breaks(part, treatment.rows_after_gaps);
 }

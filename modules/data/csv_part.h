@@ -43,6 +43,7 @@ struct CsvSeries {
   std::string name;  // "" without data.group
   RowRange rows;
   std::vector<int64_t> future_rows = {};  // of the table, after the end: only columns of data.known have values there
+  std::vector<int64_t> rows_beyond_gap = {};  // such rows of the table behind a gap in time, which nothing reads
 
   // Returns whether the file says what is known ahead up to this row, which may lie after the end.
   bool is_known_until(int64_t row) const { return row < rows.end + std::ssize(future_rows); }

@@ -50,11 +50,14 @@ std::string missing_features(const CsvPart& part, int64_t row) {
 }
 
 constexpr int64_t kFutureRow = -2;  // CsvSeries::future_rows has the row
+constexpr int64_t kBeyondGap = -3;  // CsvSeries::rows_beyond_gap has it
 
 // Returns why no sample is for a row of the part; kNoRow is one that data.duplicates has left out.
 std::string why_not_predicted(const CsvPart& part, int64_t row, const DataSettings& settings) {
   if (row == kNoRow)
     return fmt::format("another row has the same time (data.duplicates: {})", config::name_of(settings.duplicates));
+  if (row == kBeyondGap)
+    return "it has values at most in data.known, and follows a gap in time after the end of its series";
   if (row == kFutureRow)
     return fmt::format("it has values at most in data.known, and no window ends {} before it (data.horizon)",
                        counted(settings.horizon.front(), "row"));
@@ -72,11 +75,13 @@ std::string why_not_predicted(const CsvPart& part, int64_t row, const DataSettin
                      settings.horizon.front());
 }
 
-// Returns the row of the part for each row of the table, or kFutureRow or kNoRow.
+// Returns the row of the part for each row of the table, or kFutureRow, kBeyondGap or kNoRow.
 std::vector<int64_t> rows_of_part(const CsvPart& part) {
   std::vector<int64_t> rows(static_cast<size_t>(part.table.num_rows()), kNoRow);
-  for (const CsvSeries& series : part.series)
+  for (const CsvSeries& series : part.series) {
     for (const int64_t row : series.future_rows) rows[static_cast<size_t>(row)] = kFutureRow;
+    for (const int64_t row : series.rows_beyond_gap) rows[static_cast<size_t>(row)] = kBeyondGap;
+  }
   for (int64_t row = 0; row < part.num_rows(); ++row)
     if (const int64_t own = part.table_row(row); own != kNoRow) rows[static_cast<size_t>(own)] = row;
   return rows;

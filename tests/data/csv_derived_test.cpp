@@ -90,7 +90,9 @@ TEST_F(Known, RowsAfterAGapAreNotForecast) {
   write("a.csv", rows + "2024-01-05,,5\n2024-01-08,,8\n");
   EXPECT_EQ(use("gaps: split\n", data).samples.size(), 3);  // the last one is for the 5th
   write("a.csv", rows + "2024-01-08,,8\n");
-  EXPECT_EQ(use("gaps: split\n", data).samples.size(), 2);
+  const InferenceData used = use("gaps: split\n", data);
+  EXPECT_EQ(used.samples.size(), 2);
+  expect_golden(used.rows.rows.at(4).reason);
 }
 
 TEST_F(Known, EachSeriesEndsForItself) {

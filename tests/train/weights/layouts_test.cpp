@@ -497,6 +497,7 @@ TEST_P(GoldenLayouts, GiveTheLibrarysOutputs) {
                                .num_layers = golden_case.is_stack ? 2 : 1,
                                .bidirectional = golden_case.is_stack,
                                .reset_gate = golden_case.reset_gate,
+                               .front = {},
                                .dense = {4},
                                .dense_activation = Activation::kTanh,
                                .embedding_size = {},
