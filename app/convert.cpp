@@ -36,6 +36,8 @@ Examples:
   rnnlab convert runs/mnist_rows/2026-11-21T02-59-51Z-cuda0-cudnn --layout keras -o model.safetensors
   rnnlab convert keras_model.safetensors --from keras -o ours.safetensors)";
 
+constexpr const char* kOutputAdvice = "name an ordinary file; weights cannot be printed";
+
 struct ConvertOptions {
   ModelArguments use;
   std::string out;
@@ -54,8 +56,11 @@ std::vector<std::string> names_of_written_layouts() {
   return names;
 }
 
-std::string exported_json(const std::string& file, const Exported& exported, const std::string& source) {
-  return json_text({{"file", file},
+Json card_json(const ConvertOptions& options) { return options.card.empty() ? Json(nullptr) : Json(options.card); }
+
+std::string exported_json(const ConvertOptions& options, const Exported& exported, const std::string& source) {
+  return json_text({{"file", options.out},
+                    {"card", card_json(options)},
                     {"source", source},
                     {"num_tensors", exported.num_tensors},
                     {"num_parameters", exported.num_parameters},
@@ -71,7 +76,7 @@ void print_exported(const ConvertOptions& options, const ExportFormat& format, c
   print_notes(exported.source_notes);
   if (is_for_a_layer) print_notes(exported.notes);
   if (!exported.warning.empty()) print_notice(fmt::format("rnnlab: warning: {}: {}\n", source, exported.warning));
-  if (options.json) return print_data(exported_json(options.out, exported, source));
+  if (options.json) return print_data(exported_json(options, exported, source));
   print_text(fmt::format("{}: {}, {} of {}\n", options.out, counted(exported.num_tensors, "tensor"),
                          counted(exported.num_parameters, "parameter"), source));
   if (options.whole)
@@ -98,6 +103,7 @@ void write_card(const ConvertOptions& options, const TrainedModel& trained) {
   const std::string name = last_name(options.whole ? options.out : given);
   write_output_file(options.card, report::model_card(saved_model(trained), found.parts, name));
   if (!options.json) print_text(fmt::format("{}: the card of {}\n", options.card, trained.experiment.name));
+  if (options.json && options.out.empty()) print_data(json_text({{"card", card_json(options)}}));
 }
 
 void convert_run(const ConvertOptions& options, ModelRequest request, const ExportFormat& format,
@@ -125,8 +131,13 @@ void require_possible(const ConvertOptions& options, const ModelRequest& request
     throw_error(ExitCode::kUsage,
                 "{}: {} holds weights without the settings of their model; pass the run that trained them",
                 options.whole ? "--whole" : "--card", request.run.string());
+  const bool is_plain = format.part == ExportPart::kModel && format.layout == Layout::kPyTorch;
+  if (options.out.empty() && (!is_plain || options.with_machine))
+    throw_error(ExitCode::kUsage,
+                "--part, --layout and --with-machine say how weights are written; add -o FILE.safetensors, or remove "
+                "them");
   if (!options.whole) return;
-  if (format.part != ExportPart::kModel || format.layout != Layout::kPyTorch)
+  if (!is_plain)
     throw_error(ExitCode::kUsage,
                 "--whole writes every weight as this program reads it, in the pytorch layout; remove --part and "
                 "--layout, or remove --whole");
@@ -155,9 +166,8 @@ void require_name_of_safetensors(const std::filesystem::path& out) {
 ExitCode convert_one(const ConvertOptions& options, const CommandLine& command_line) {
   if (options.out.empty() && (options.card.empty() || options.whole))
     throw_error(ExitCode::kUsage, "convert: no output file is given; add -o FILE.safetensors");
-  constexpr const char* kAdvice = "name an ordinary file; weights cannot be printed";
   const auto require_outputs = [&](const std::vector<std::filesystem::path>& inputs) {
-    for (const std::string& out : {options.out, options.card}) require_harmless_output(out, kAdvice, inputs);
+    for (const std::string& out : {options.out, options.card}) require_harmless_output(out, kOutputAdvice, inputs);
   };
   require_outputs({});  // before a run is looked up, as in other verbs
   require_name_of_markdown(options.card);

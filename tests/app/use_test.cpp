@@ -215,7 +215,8 @@ TEST_F(UseModel, WritesTheWholeModelAndItsCard) {
               StartsWith("model     pets from pets.safetensors\n"));
   EXPECT_THAT(program_.run({"cell", "pets.safetensors"}, 0).output, StartsWith("lstm: "));
   program_.run({"convert", "pets.safetensors", "--layout", "keras", "-o", "keras.safetensors"}, 0);
-  program_.run({"convert", "pets.safetensors", "--card", "again.md"}, 0);
+  const auto card = program_.run({"convert", "pets.safetensors", "--card", "again.md", "--json"}, 0);
+  EXPECT_EQ(nlohmann::json::parse(card.output), (nlohmann::json{{"card", "again.md"}}));
   program_.run({"train", "pets.yaml", "model.initial_weights=pets.safetensors", "--quiet"}, 0);
 }
 
@@ -225,6 +226,8 @@ TEST_F(UseModel, SaysWhatIsNoWholeModel) {
        {Words{"convert", run_, "--whole", "-o", "pets.weights"}, Words{"convert", run_, "--whole", "--card", "pets.md"},
         Words{"convert", run_, "--whole", "--layout", "keras", "-o", "a.safetensors"},
         Words{"convert", run_, "--card", "card.html"},
+        Words{"convert", run_, "--card", "card.md", "--part", "recurrent"},
+        Words{"convert", run_, "--card", "card.md", "--with-machine"},
         Words{"convert", "weights.safetensors", "--whole", "-o", "a.safetensors"},
         Words{"convert", "weights.safetensors", "--card", "card.md"}})
     program_.expect_error(2, command);

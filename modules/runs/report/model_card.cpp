@@ -387,8 +387,7 @@ CardParts read_parts(const TrainedModel& trained) {
     try {
       found.parts.push_back(read_part(trained, part));
     } catch (const UserError& error) {
-      found.notes.push_back(
-          fmt::format("the card has nothing on the {} part: {}", config::name_of(part), error.what()));
+      add_once(found.notes, fmt::format("the card leaves out what the data would tell: {}", error.what()));
     }
   }
   return found;

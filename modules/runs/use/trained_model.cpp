@@ -326,8 +326,9 @@ TrainedModel load_trained_model(const ModelRequest& request) {
 }
 
 std::optional<fs::path> run_of(const TrainedModel& trained) {
-  if (is_safetensors_file(trained.checkpoint)) return std::nullopt;
-  return folder_of(trained.checkpoint);
+  const fs::path checkpoints = normalized_path(trained.checkpoint).parent_path();
+  if (is_safetensors_file(trained.checkpoint) || checkpoints.filename() != kCheckpointsFolder) return std::nullopt;
+  return checkpoints.parent_path();
 }
 
 InferenceData load_data(const TrainedModel& trained, Targets targets) {

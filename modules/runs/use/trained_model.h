@@ -72,7 +72,7 @@ std::filesystem::path find_checkpoint(const ModelRequest& request, std::vector<s
 // overrides, and kDevice if the model does not fit into memory.
 TrainedModel load_trained_model(const ModelRequest& request);
 
-// Returns the folder of the run to which the checkpoint belongs if it is in one; nothing for a file.
+// Returns the folder of the run in which the checkpoint is; nothing for one that was moved, and for a file.
 std::optional<std::filesystem::path> run_of(const TrainedModel& trained);
 
 // Returns the samples for the model. Throws UserError as load_for_inference, and kDevice if memory is too small.
