@@ -14,7 +14,6 @@
 #include "data/load_dataset.h"
 #include "results/checkpoint/safetensors.h"
 #include "train/loop/losses.h"
-#include "train/weights/network_weights.h"
 #include "train/weights/tensor_reader.h"
 
 namespace rnnlab {
