@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <memory>
 
 #include "arguments.h"
 #include "base/folder.h"

@@ -55,15 +55,6 @@ ComparisonAdditions additions_of(const std::vector<RunRecord>& runs, const Compa
   return additions;
 }
 
-std::string text_of(const Comparison& comparison, const ComparisonAdditions& additions, Detail detail) {
-  const size_t width = table_width();
-  const auto& folds = additions.over_folds;
-  std::string text = (folds ? ranking_text(*folds, width) + "\n" : "") + comparison_text(comparison, width, detail);
-  if (const auto& matrices = additions.epoch_matrices) text += "\n" + epoch_matrices_text(*matrices, comparison, width);
-  if (const auto& held = additions.held_equal) text += "\n" + held_equal_text(*held);
-  return text;
-}
-
 std::string csv_of(const Comparison& comparison, const ComparisonAdditions& additions) {
   if (const auto& matrices = additions.epoch_matrices) return epoch_matrices_csv(*matrices, comparison);
   return comparison_csv(comparison);
@@ -96,7 +87,7 @@ ExitCode compare_runs(const CompareVerbOptions& options) {
   else if (options.csv)
     print_data(csv_of(comparison, additions));
   else
-    print_text(text_of(comparison, additions, options.verbose ? Detail::kAll : Detail::kAnswer));
+    print_text(comparison_text(comparison, additions, table_width(), options.verbose ? Detail::kAll : Detail::kAnswer));
   return ExitCode::kDone;
 }
 

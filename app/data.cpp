@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/Option.hpp>
-#include <memory>
 
 #include "arguments.h"
 #include "base/text.h"

@@ -154,11 +154,11 @@ void require_harmless_output(const fs::path& out, std::string_view advice, const
 }
 
 void require_folder_for_runs(const fs::path& folder) {
-  std::error_code ignored;
   if (folder.empty()) return;
-  if (fs::is_symlink(folder, ignored) && !path_exists(folder))
+  const fs::path link = link_target(folder);
+  if (!link.empty() && !path_exists(folder))
     throw_error(ExitCode::kUsage, "{}: is a link to {}, which is missing; create that folder, or remove the link",
-                folder.string(), in_quotes(fs::read_symlink(folder, ignored).string(), 200));
+                folder.string(), in_quotes(link.string(), 200));
   if (!path_exists(folder)) return;
   if (!is_folder(folder))
     throw_error(ExitCode::kUsage, "{}: is a file, expected a folder or an unused name", folder.string());

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <optional>
 #include <set>
-#include <vector>
 
 #include "arguments.h"
 #include "base/error.h"

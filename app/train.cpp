@@ -107,18 +107,6 @@ std::vector<RunRecord> records_of(const std::vector<RunOutcome>& runs) {
   return records;
 }
 
-// The user requested these runs together, so reasons against a fair comparison are reported, not refused.
-Comparison compare_all(const std::vector<RunRecord>& runs) {
-  return compare(runs, {.baseline = "", .on_difference = OnDifference::kReport});
-}
-
-// A back-test asks for the mean over its folds, so this table comes before the times.
-std::string results_text(const std::vector<RunRecord>& runs, Detail detail) {
-  const auto folds = rank_folds(runs);
-  return (folds ? ranking_text(*folds, table_width()) + "\n" : "") +
-         comparison_text(compare_all(runs), table_width(), detail);
-}
-
 // Nothing is compared with a single run, so the reasons to doubt its times are one line. A comparison has them all. A
 // run that was stopped says this at its end: until then the last line is the command that resumes it.
 void log_remarks(const RunOutcome& outcome, Logger& logger) {
@@ -137,10 +125,12 @@ void print_results(const RunAllOutcome& all, const TrainOptions& options, Logger
   const bool is_one = runs.size() == 1;
   if (is_one && !options.json) return print_text(summary_line(runs.front()));
   const std::vector<RunRecord> records = records_of(runs);
-  if (options.json)
-    print_data(comparison_json(compare_all(records), {.over_folds = is_one ? std::nullopt : rank_folds(records)}));
-  else
-    print_text(results_text(records, options.verbose ? Detail::kAll : Detail::kAnswer));
+  // The user requested these runs together, so reasons against a fair comparison are reported, not refused.
+  const Comparison comparison = compare(records, {.on_difference = OnDifference::kReport});
+  const ComparisonAdditions additions = {.over_folds = is_one ? std::nullopt : rank_folds(records)};
+  const Detail detail = options.verbose ? Detail::kAll : Detail::kAnswer;
+  options.json ? print_data(comparison_json(comparison, additions))
+               : print_text(comparison_text(comparison, additions, table_width(), detail));
 }
 
 // Returns the arguments of the process for one run of a measurement, except the run itself.

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owns the number of an open file, socket or the like, and closes it.
+// Owns the number of an open file, socket or the like, and closes it; and system calls that are not interrupted.
 #pragma once
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace rnnlab {
+
+// Repeats a system call while it is interrupted (EINTR).
+template <class Call>
+auto uninterrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
 
 class FileDescriptor {
  public:

@@ -11,20 +11,12 @@
 #include "base/text.h"
 
 namespace rnnlab {
-namespace {
-
-std::filesystem::path folder_in(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value == nullptr ? "" : value;
-}
-
-}  // namespace
 
 std::vector<std::string> sibling_names(const std::filesystem::path& path) {
   constexpr size_t kMostNames = 2000;
   std::vector<std::string> names;
   std::error_code error;
-  std::filesystem::directory_iterator entry(path.has_parent_path() ? path.parent_path() : ".", error);
+  std::filesystem::directory_iterator entry(folder_of(path), error);
   for (; !error && entry != end(entry) && names.size() < kMostNames; entry.increment(error))
     names.push_back(entry->path().filename().string());
   return names;
@@ -45,12 +37,22 @@ bool is_folder(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path, unreadable);
 }
 
+std::filesystem::path link_target(const std::filesystem::path& path) {
+  std::error_code unreadable;
+  return std::filesystem::read_symlink(path, unreadable);
+}
+
+std::optional<int64_t> num_bytes_of(const std::filesystem::path& file) {
+  std::error_code unreadable;
+  const auto num_bytes = static_cast<int64_t>(std::filesystem::file_size(file, unreadable));
+  return unreadable ? std::nullopt : std::optional(num_bytes);
+}
+
 namespace {
 
 bool is_link_to_sibling(const std::filesystem::path& path) {
-  std::error_code is_no_link;
-  const std::filesystem::path target = std::filesystem::read_symlink(path, is_no_link);
-  return !is_no_link && !target.empty() && !target.has_parent_path();
+  const std::filesystem::path target = link_target(path);
+  return !target.empty() && !target.has_parent_path();
 }
 
 }  // namespace
@@ -66,6 +68,10 @@ std::vector<std::filesystem::path> folders_with(const std::filesystem::path& fol
   }
   std::ranges::sort(found);
   return found;
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
 std::filesystem::path normalized_path(const std::filesystem::path& path) {
@@ -94,10 +100,16 @@ std::optional<int64_t> bytes_of_key(std::string_view text, std::string_view key)
   return kib ? std::optional(saturating_multiply(*kib, kBytesOfKib)) : std::nullopt;
 }
 
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 std::filesystem::path cache_folder() {
-  if (const auto own = folder_in("RNNLAB_CACHE"); !own.empty()) return own;
-  if (const auto caches = folder_in("XDG_CACHE_HOME"); !caches.empty()) return caches / "rnnlab";
-  if (const auto home = folder_in("HOME"); !home.empty()) return home / ".cache" / "rnnlab";
+  using Path = std::filesystem::path;
+  if (const auto own = environment_variable("RNNLAB_CACHE"); !own.empty()) return own;
+  if (const auto caches = environment_variable("XDG_CACHE_HOME"); !caches.empty()) return Path(caches) / "rnnlab";
+  if (const auto home = environment_variable("HOME"); !home.empty()) return Path(home) / ".cache" / "rnnlab";
   return {};
 }
 

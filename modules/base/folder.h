@@ -23,10 +23,19 @@ bool path_exists(const std::filesystem::path& path);
 bool is_file(const std::filesystem::path& path);
 bool is_folder(const std::filesystem::path& path);
 
+// Returns the target of a link; empty if `path` is not a link, or cannot be read.
+std::filesystem::path link_target(const std::filesystem::path& path);
+
+// Returns the size of a file; nothing if it cannot be read.
+std::optional<int64_t> num_bytes_of(const std::filesystem::path& file);
+
 // Returns the folders in `folder` that hold one of these names, sorted; empty if `folder` cannot be read. A link to a
 // different name in `folder`, such as `latest`, is left out, because the folder is found by its own name.
 std::vector<std::filesystem::path> folders_with(const std::filesystem::path& folder,
                                                 std::initializer_list<const char*> any_of);
+
+// Returns the folder of a file, "." if the path has none.
+std::filesystem::path folder_of(const std::filesystem::path& path);
 
 // Returns the absolute form of a non-empty `path`, without ".", ".." and a trailing slash. Links are not followed.
 std::filesystem::path normalized_path(const std::filesystem::path& path);
@@ -40,6 +49,9 @@ std::string value_of_key(std::string_view text, std::string_view key, char separ
 
 // Returns the bytes of a key whose value is a number of kB, as in /proc/meminfo; nothing if there is no such number.
 std::optional<int64_t> bytes_of_key(std::string_view text, std::string_view key);
+
+// Returns the value of a variable of the environment; "" if it is not set.
+std::string environment_variable(const char* name);
 
 // Returns $RNNLAB_CACHE, else $XDG_CACHE_HOME/rnnlab, else ~/.cache/rnnlab; empty if none of the three variables is
 // set. The folder may be missing.

@@ -3,21 +3,9 @@
 
 #include <fcntl.h>
 
-#include <cerrno>
 #include <system_error>
 
 namespace rnnlab {
-namespace {
-
-int open_without_waiting(const char* path) {
-  int number = -1;
-  do {
-    number = ::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  } while (number < 0 && errno == EINTR);
-  return number;
-}
-
-}  // namespace
 
 // What the path leads to can change between stat and open, so the opened file is examined again.
 RegularFile::RegularFile(const std::filesystem::path& path) {
@@ -26,7 +14,8 @@ RegularFile::RegularFile(const std::filesystem::path& path) {
     return;
   }
   if (!S_ISREG(status_.st_mode)) return;
-  descriptor_ = FileDescriptor(open_without_waiting(path.c_str()));
+  descriptor_ =
+      FileDescriptor(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); }));
   if (!is_open() || ::fstat(number(), &status_) != 0) error_number_ = errno;
   if (error_number_ != 0 || !S_ISREG(status_.st_mode)) descriptor_ = FileDescriptor();
 }

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <optional>
 #include <vector>
 
+#include "base/folder.h"
 #include "base/regular_file.h"
 #include "base/text.h"
 
@@ -19,8 +19,8 @@ namespace {
 std::vector<std::string> paths_of(const std::string& name) {
   if (name.find('/') != std::string::npos) return {name};
   std::vector<std::string> paths;
-  const char* folders = std::getenv("LD_LIBRARY_PATH");
-  if (folders == nullptr) return paths;
+  const std::string folders = environment_variable("LD_LIBRARY_PATH");
+  if (folders.empty()) return paths;
   for (const std::string& folder : split(folders, ':'))
     for (const std::string& one : split(folder, ';')) paths.push_back((one.empty() ? "." : one) + "/" + name);
   return paths;

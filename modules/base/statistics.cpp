@@ -7,7 +7,6 @@
 #include <numbers>
 #include <numeric>
 #include <random>
-#include <vector>
 
 #include "base/error.h"
 
@@ -95,10 +94,7 @@ size_t random_index(std::mt19937_64& random, size_t size) { return static_cast<s
 double resampled_median(const std::vector<double>& samples, std::mt19937_64& random, std::vector<double>& buffer) {
   buffer.resize(samples.size());
   for (double& value : buffer) value = samples[random_index(random, samples.size())];
-  const auto middle = buffer.begin() + static_cast<std::ptrdiff_t>(buffer.size() / 2);
-  std::nth_element(buffer.begin(), middle, buffer.end());
-  if (buffer.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(buffer.begin(), middle)) / 2;
+  return median_in_place(buffer);
 }
 
 }  // namespace
@@ -110,6 +106,13 @@ double quantile(std::vector<double> samples, double q) {
 }
 
 double median(std::vector<double> samples) { return quantile(std::move(samples), 0.5); }
+
+double median_in_place(std::vector<double>& samples) {
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  if (samples.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(samples.begin(), middle)) / 2;
+}
 
 MedianInterval median_interval(std::vector<double> samples) {
   RNNLAB_INVARIANT(!samples.empty(), "the interval of a median needs at least one sample");
@@ -216,6 +219,24 @@ double student_t_quantile(double q, double degrees_of_freedom) {
   return quantile_of_upper_tail(1 - q, degrees_of_freedom);
 }
 
+double arithmetic_mean(std::span<const double> samples) {
+  double sum = 0;
+  for (const double sample : samples) sum += sample;
+  return sum / static_cast<double>(samples.size());
+}
+
+double squared_deviations(std::span<const double> samples) {
+  const double mean = arithmetic_mean(samples);
+  double squares = 0;
+  for (const double sample : samples) squares += (sample - mean) * (sample - mean);
+  return squares;
+}
+
+std::optional<double> standard_deviation(std::span<const double> samples) {
+  if (samples.size() < 2) return std::nullopt;
+  return std::sqrt(squared_deviations(samples) / static_cast<double>(samples.size() - 1));
+}
+
 namespace {
 
 // The mean of samples, which may be logarithms, and its squared standard error.
@@ -225,19 +246,12 @@ struct Mean {
   double degrees_of_freedom = 0;
 };
 
-double mean_of(std::span<const double> samples) {
-  double sum = 0;
-  for (const double sample : samples) sum += sample;
-  return sum / static_cast<double>(samples.size());
-}
-
 Mean mean_with_error(std::span<const double> samples) {
   RNNLAB_INVARIANT(samples.size() >= 2, "an interval of a mean needs at least two samples");
   const auto n = static_cast<double>(samples.size());
-  const double mean = mean_of(samples);
-  double squares = 0;
-  for (const double sample : samples) squares += (sample - mean) * (sample - mean);
-  return {.value = mean, .squared_error = squares / (n - 1) / n, .degrees_of_freedom = n - 1};
+  return {.value = arithmetic_mean(samples),
+          .squared_error = squared_deviations(samples) / (n - 1) / n,
+          .degrees_of_freedom = n - 1};
 }
 
 std::vector<double> logarithms(std::span<const double> samples) {
@@ -264,7 +278,7 @@ MeanEstimate from_logarithm(const Mean& log) {
 double geometric_mean(std::span<const double> samples) {
   RNNLAB_INVARIANT(!samples.empty(), "a mean needs at least one sample");
   if (samples.size() == 1) return samples[0];
-  return std::exp(mean_of(logarithms(samples)));
+  return std::exp(arithmetic_mean(logarithms(samples)));
 }
 
 double pooled_seconds(std::span<const double> samples) {

@@ -4,8 +4,7 @@
 // Samples that are sorted are taken by value. Samples must not be empty.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,6 +15,9 @@ namespace rnnlab {
 double quantile(std::vector<double> samples, double q);
 
 double median(std::vector<double> samples);
+
+// Returns the median, and changes the order of the samples: for resampling, which draws thousands of medians.
+double median_in_place(std::vector<double>& samples);
 
 struct Interval {
   double low = 0;
@@ -55,6 +57,14 @@ MedianRatio median_ratio(const std::vector<double>& numerator, const std::vector
 // Returns the quantile q, 0 < q < 1, of Student's t distribution, for intervals of a mean. The degrees of freedom are
 // above 0 and need not be whole.
 double student_t_quantile(double q, double degrees_of_freedom);
+
+double arithmetic_mean(std::span<const double> samples);
+
+// Returns the sum of the squares of the distances from the mean.
+double squared_deviations(std::span<const double> samples);
+
+// Of a sample: the sum of squares is divided by one less than their number. Returns nothing for fewer than two values.
+std::optional<double> standard_deviation(std::span<const double> samples);
 
 // The functions below give intervals over processes, with one sample a process. They are t intervals of mean
 // logarithms, so that the interval of a ratio does not depend on which side is the slower. Their samples are positive,

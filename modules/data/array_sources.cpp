@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "data/array_samples.h"
 #include "data/data_settings.h"
@@ -205,9 +206,8 @@ Path sibling_file(const Path& found, std::string_view name) {
   Path plain = found.parent_path() / name;
   Path packed = plain;
   packed += ".gz";
-  std::error_code ignored;
-  if (std::filesystem::exists(plain, ignored)) return plain;
-  if (std::filesystem::exists(packed, ignored)) return packed;
+  if (path_exists(plain)) return plain;
+  if (path_exists(packed)) return packed;
   throw_error(ExitCode::kData,
               "{} exists, but {} (with or without .gz) is missing in its folder: run `data/fetch mnist` in the source "
               "folder of rnnlab to get all four",

@@ -9,11 +9,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <memory>
 #include <optional>
 #include <thread>
-#include <utility>
 
 #include "base/error.h"
 #include "data/mapped_inputs.h"

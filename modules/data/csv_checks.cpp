@@ -41,7 +41,7 @@ void check_target(const DataSettings& settings, config::Checker& checker) {
 void check_features(const DataSettings& settings, config::Checker& checker) {
   for (const std::string& name : settings.target) {
     const bool may_be_both = settings.window > 0 && !has_target_per_step(settings);
-    if (may_be_both || std::ranges::count(settings.features, name) == 0) continue;
+    if (may_be_both || !is_listed(settings.features, name)) continue;
     checker.complain({"features", "target"},
                      fmt::format("{} is both a feature and a target: remove it from features", in_quotes(name)));
   }
@@ -50,7 +50,7 @@ void check_features(const DataSettings& settings, config::Checker& checker) {
 void check_id(const DataSettings& settings, config::Checker& checker) {
   if (refuse_duplicates("id", settings.id, checker)) return;
   for (const std::string& name : settings.id) {
-    if (std::ranges::count(settings.target, name) > 0)
+    if (is_listed(settings.target, name))
       checker.complain({"id", "target"},
                        fmt::format("{} is both an id and a target: remove it from one of the two", in_quotes(name)));
   }
@@ -66,8 +66,7 @@ void check_group(const DataSettings& settings, config::Checker& checker) {
   if (settings.num_valid.value_or(0) > 0 && has_valid_files(settings) && !has_target_per_step(settings))
     checker.complain({"group", "num_valid", "valid_file"},
                      "validation has all windows of the series in its file: remove num_valid");
-  const auto is_group = [&](const std::string& name) { return name == settings.group; };
-  if (std::ranges::any_of(settings.features, is_group) || std::ranges::any_of(settings.target, is_group))
+  if (is_listed(settings.features, settings.group) || is_listed(settings.target, settings.group))
     checker.complain({"group", "features", "target"}, "the column of the series is neither a feature nor a target");
 }
 
@@ -126,7 +125,7 @@ void check_categories(const DataSettings& settings, config::Checker& checker) {
   if (refuse_duplicates("categories", settings.categories, checker)) return;
   for (const std::string& name : settings.categories)
     for (const auto& [key, names] : {std::pair("features", &settings.features), std::pair("target", &settings.target)})
-      if (std::ranges::count(*names, name) > 0)
+      if (is_listed(*names, name))
         checker.complain({"categories", key},
                          fmt::format("{} is in both: remove it from one of the two", in_quotes(name)));
 }
@@ -143,12 +142,11 @@ void check_sequences(const DataSettings& settings, config::Checker& checker) {
   if (settings.window == 0 && settings.group.empty())
     checker.complain({"target_per", "group", "window"},
                      "the rows make one endless sequence: name the column of the sequences in group, or set window");
-  if (settings.horizon != std::vector<int64_t>{1})
-    checker.complain({"target_per", "horizon"}, "the target of a step is in its own row: remove horizon");
-  if (settings.season)
-    checker.complain({"target_per", "season"}, "the target of a step is in its own row: remove season");
-  if (are_changes(settings))
-    checker.complain({"target_per", "target_as"}, "the target of a step is in its own row: remove target_as");
+  for (const auto& [key, is_set] : {std::pair("horizon", settings.horizon != std::vector<int64_t>{1}),
+                                    {"season", settings.season.has_value()},
+                                    {"target_as", are_changes(settings)}})
+    if (is_set)
+      checker.complain({"target_per", key}, fmt::format("the target of a step is in its own row: remove {}", key));
   if (settings.inputs_from)
     checker.complain({"target_per", "inputs_from"}, "the sequences do not overlap: remove inputs_from");
 }
@@ -160,7 +158,7 @@ bool is_meaning_of_rows_unknown(const config::Checker& checker) {
 
 // What a key says must not be without an effect.
 void check_time(const DataSettings& settings, config::Checker& checker) {
-  const bool is_target = std::ranges::count(settings.target, settings.time) > 0;
+  const bool is_target = is_listed(settings.target, settings.time);
   if (!settings.time.empty() && (is_target || settings.time == settings.group))
     checker.complain({"time", is_target ? "target" : "group"},
                      fmt::format("{} is both: remove it from one of the two", in_quotes(settings.time)));
@@ -191,9 +189,18 @@ void check_grid(const DataSettings& settings, config::Checker& checker) {
         {"gaps", "missing"},
         "the rows that are inserted have neither inputs nor targets: set missing to previous, mean or zero, "
         "which says what their inputs are");
-  if (settings.gaps == Gaps::kMask && settings.normalize == Normalization::kColumnMinMax)
-    checker.complain({"gaps", "normalize"},
-                     "each input of a sample would be scaled by itself: use standard, minmax or none");
+}
+
+// These keys make inputs that column_minmax would scale within a sample.
+void check_scaled_inputs(const DataSettings& settings, config::Checker& checker) {
+  if (settings.normalize != Normalization::kColumnMinMax) return;
+  for (const auto& [key, is_set] : {std::pair("gaps", has_series(settings) && settings.gaps == Gaps::kMask),
+                                    {"static", !settings.static_features.empty()},
+                                    {"known", !settings.known.empty()},
+                                    {"calendar", !settings.calendar.empty()}})
+    if (is_set)
+      checker.complain({key, "normalize"},
+                       "each input of a sample would be scaled by itself: use standard, minmax or none");
 }
 
 // A column of one key is not one of another key too. `what` says why.
@@ -202,7 +209,7 @@ void refuse_columns_of_others(const char* own_key, const std::vector<std::string
                               config::Checker& checker) {
   for (const auto& [key, names] : others)
     for (const std::string& name : own)
-      if (!name.empty() && std::ranges::count(names, name) > 0)
+      if (!name.empty() && is_listed(names, name))
         checker.complain({own_key, key},
                          fmt::format("{} is in both, but {}: remove it from one of the two", in_quotes(name), what));
 }
@@ -213,9 +220,6 @@ void check_static(const DataSettings& settings, config::Checker& checker) {
     checker.complain(
         {"static", "group"},
         "a number that is constant in the only series says nothing: name the column of the series in group");
-  if (settings.normalize == Normalization::kColumnMinMax)
-    checker.complain({"static", "normalize"},
-                     "each input of a sample would be scaled by itself: use standard, minmax or none");
   if (refuse_duplicates("static", settings.static_features, checker)) return;
   refuse_columns_of_others("static", settings.static_features,
                            "what is constant within a series is a column of numbers of its own",
@@ -247,11 +251,6 @@ void check_derived(const DataSettings& settings, config::Checker& checker) {
   std::vector<std::string> phases;
   for (const CalendarPhase phase : settings.calendar) phases.emplace_back(config::name_of(phase));
   refuse_duplicates("calendar", phases, checker);
-  for (const auto& [key, is_set] :
-       {std::pair("known", !settings.known.empty()), {"calendar", !settings.calendar.empty()}})
-    if (is_set && settings.normalize == Normalization::kColumnMinMax)
-      checker.complain({key, "normalize"},
-                       "each input of a sample would be scaled by itself: use standard, minmax or none");
   if (refuse_duplicates("known", settings.known, checker)) return;
   refuse_columns_of_others("known", settings.known, "a category has a vector in its own row alone",
                            {{"categories", settings.categories}}, checker);
@@ -270,6 +269,7 @@ void check_rows(const DataSettings& settings, config::Checker& checker) {
   check_steps_of_categories(settings, checker);
   check_time(settings, checker);
   check_grid(settings, checker);
+  check_scaled_inputs(settings, checker);
   check_derived(settings, checker);
   check_static(settings, checker);
   check_scales(settings, checker);

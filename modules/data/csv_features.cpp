@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "base/config/value.h"
 #include "base/error.h"
@@ -87,7 +86,7 @@ std::string advice_to_leave_out(const CsvTable& table, const std::vector<std::st
 void refuse_unlikely_features(const CsvTable& table, const std::vector<std::string>& names,
                               const DataSettings& settings) {
   for (const std::string& name : names) {
-    const auto is_in = [&](const std::vector<std::string>& list) { return std::ranges::count(list, name) > 0; };
+    const auto is_in = [&](const std::vector<std::string>& list) { return is_listed(list, name); };
     if (is_in(settings.target) || is_in(settings.known) || is_in(settings.static_features)) continue;
     const int64_t column = table.column_index(name);
     const Doubt doubt = doubt_about(table, column);
@@ -110,9 +109,8 @@ std::vector<std::string> columns_left(const CsvTable& table, const DataSettings&
   const bool looks_back = settings.window > 0 && task != Task::kClassification && !has_target_per_step(settings);
   std::vector<std::string> names;
   for (const std::string& name : table.column_names()) {
-    const bool is_target = !looks_back && std::ranges::count(settings.target, name) > 0;
-    const bool is_other =
-        std::ranges::count(settings.id, name) > 0 || std::ranges::count(settings.categories, name) > 0;
+    const bool is_target = !looks_back && is_listed(settings.target, name);
+    const bool is_other = is_listed(settings.id, name) || is_listed(settings.categories, name);
     if (!is_target && !is_other && name != settings.group && name != settings.time) names.push_back(name);
   }
   return names;

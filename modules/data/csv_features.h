@@ -3,6 +3,7 @@
 // hardly meant as inputs, such as the numbers of the rows, are refused unless data.features names them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -12,6 +13,11 @@
 #include "data/readers/csv.h"
 
 namespace rnnlab {
+
+// Returns whether a list of names of columns, such as data.known, has this one.
+inline bool is_listed(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
 
 // Returns the task of data.task. The default is regression for a series and classification for independent rows.
 Task csv_task(const DataSettings& settings);

@@ -7,8 +7,6 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -21,10 +19,6 @@
 
 namespace rnnlab {
 namespace {
-
-bool is_listed(const std::vector<std::string>& names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
-}
 
 // Adds the key that names the missing column to the message.
 void require_columns(const CsvTable& table, const char* key, const std::vector<std::string>& names) {

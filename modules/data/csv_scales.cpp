@@ -21,10 +21,6 @@ Columns scaled(const std::vector<NumericColumn>& columns, const std::vector<Scal
 
 namespace {
 
-bool is_one_of(const std::vector<std::string>& names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
 // Equal values have no scale of their own, because they would be divided by 0. `least` is a part of the scale of the
 // whole that the values are of.
 Scaling fit_local(std::span<const double> values, Normalization how, const Scaling& whole, double least = 0) {
@@ -87,7 +83,7 @@ CsvScalings fit_scalings(const CsvPart& part, const std::vector<int64_t>& rows, 
   scalings.features = fit_all(part.features, rows, how);
   const std::vector<int64_t> firsts = first_rows_of_series(part, rows);
   for (size_t i = 0; i < scalings.features.size(); ++i)
-    if (is_one_of(settings.static_features, part.features[i].name))
+    if (is_listed(settings.static_features, part.features[i].name))
       scalings.features[i] = fit(at_rows(part.features[i].values, firsts), how);
   if (task == Task::kRegression) scalings.targets = fit_all(part.targets, rows, how);
   return scalings;
@@ -114,7 +110,7 @@ LocalScales LocalScales::fit(const CsvPart& part, const std::vector<int64_t>& ro
   std::vector<NumericColumn> features;
   for (size_t i = 0; i < part.features.size(); ++i) {
     const NumericColumn& column = part.features[i];
-    if (is_one_of(settings.known, column.name) || is_one_of(settings.static_features, column.name)) continue;
+    if (is_listed(settings.known, column.name) || is_listed(settings.static_features, column.name)) continue;
     features.push_back(column);
     scales.whole_.features.push_back({column.name, file[i].offset, file[i].scale});
   }
@@ -150,8 +146,9 @@ const SeriesScales& LocalScales::of_series(const std::string& name) const {
   return found == series_.end() ? whole_ : found->second;
 }
 
-bool LocalScales::is_local(const std::string& feature) const {
-  return std::ranges::find(whole_.features, feature, &ColumnScale::name) != whole_.features.end();
+std::optional<size_t> LocalScales::place_of(const std::string& feature) const {
+  const auto found = std::ranges::find(whole_.features, feature, &ColumnScale::name);
+  return found == whole_.features.end() ? std::nullopt : std::optional(found - whole_.features.begin());
 }
 
 at::Tensor LocalScales::inputs_of(const CsvPart& part, const Windows& windows, const std::vector<Scaling>& file) const {
@@ -163,14 +160,14 @@ at::Tensor LocalScales::inputs_of(const CsvPart& part, const Windows& windows, c
   std::vector<NumericColumn> columns = part.features;
   std::vector<Scaling> scalings = file;
   for (size_t i = 0; i < columns.size(); ++i) {
-    if (!is_local(columns[i].name)) continue;
+    const auto place = place_of(columns[i].name);
+    if (!place) continue;
     scalings[i] = {};
     for (const CsvSeries& series : part.series) {
-      const std::vector<ColumnScale>& own = of_series(series.name).features;
-      const Scaling scaling = scaling_of(*std::ranges::find(own, columns[i].name, &ColumnScale::name));
+      const Scaling own = scaling_of(of_series(series.name).features[*place]);
       for (int64_t row = series.rows.begin; row < series.rows.end; ++row) {
         double& value = columns[i].values[static_cast<size_t>(row)];
-        value = (value - scaling.offset) / scaling.scale;
+        value = (value - own.offset) / own.scale;
       }
     }
   }
@@ -178,24 +175,20 @@ at::Tensor LocalScales::inputs_of(const CsvPart& part, const Windows& windows, c
 }
 
 void LocalScales::scale_windows(const CsvPart& part, const Windows& windows, const at::Tensor& inputs) const {
-  const auto num_features = static_cast<int64_t>(part.features.size());
   float* out = inputs.mutable_data_ptr<float>();
-  for (int64_t feature = 0; feature < num_features; ++feature) {
-    const NumericColumn& column = part.features[static_cast<size_t>(feature)];
-    const auto found = std::ranges::find(whole_.features, column.name, &ColumnScale::name);
-    if (found == whole_.features.end()) continue;
-    const auto place = static_cast<size_t>(found - whole_.features.begin());
-    for (size_t sample = 0; sample < windows.first.size(); ++sample) {
-      const auto values = std::span(column.values)
-                              .subspan(static_cast<size_t>(windows.first[sample]), static_cast<size_t>(windows.window));
-      const ColumnScale& of_all = of_series(part.series_of(windows.first[sample]).name).features[place];
-      const Scaling own = fit_local(values, how_, scaling_of(of_all), kLeastOfWindow);
-      float* to = out + static_cast<int64_t>(sample) * windows.window * num_features + feature;
-      for (const double value : values) {
-        *to = static_cast<float>((value - own.offset) / own.scale);
-        to += num_features;
-      }
+  std::vector<std::optional<size_t>> places;
+  for (const NumericColumn& column : part.features) places.push_back(place_of(column.name));
+  for (const int64_t first : windows.first) {
+    const std::vector<ColumnScale>& of_all = of_series(part.series_of(first).name).features;
+    for (size_t feature = 0; feature < places.size(); ++feature) {
+      if (!places[feature]) continue;
+      const auto values = std::span(part.features[feature].values)
+                              .subspan(static_cast<size_t>(first), static_cast<size_t>(windows.window));
+      const Scaling own = fit_local(values, how_, scaling_of(of_all[*places[feature]]), kLeastOfWindow);
+      for (size_t step = 0; step < values.size(); ++step)
+        out[step * places.size() + feature] = static_cast<float>((values[step] - own.offset) / own.scale);
     }
+    out += windows.window * std::ssize(places);
   }
 }
 

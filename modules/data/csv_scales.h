@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,7 +64,7 @@ class LocalScales {
 
  private:
   const SeriesScales& of_series(const std::string& name) const;
-  bool is_local(const std::string& feature) const;
+  std::optional<size_t> place_of(const std::string& feature) const;  // nothing if it has the scaling of the file
   void scale_windows(const CsvPart& part, const Windows& windows, const at::Tensor& inputs) const;
 
   ScaleBy by_ = ScaleBy::kFile;

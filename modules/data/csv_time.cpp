@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -15,7 +14,6 @@
 #include "base/text.h"
 #include "data/readers/rows.h"
 #include "data/readers/time_grid.h"
-#include "data/readers/times.h"
 
 namespace rnnlab {
 namespace {

@@ -427,16 +427,8 @@ std::optional<Task> named_task(TaskChoice choice) {
 }
 
 TaskChoice choice_of(Task task) {
-  switch (task) {
-    case Task::kClassification:
-      return TaskChoice::kClassification;
-    case Task::kBinary:
-      return TaskChoice::kBinary;
-    case Task::kRegression:
-      return TaskChoice::kRegression;
-    case Task::kLanguageModel:
-      break;
-  }
+  for (const TaskChoice choice : {TaskChoice::kClassification, TaskChoice::kBinary, TaskChoice::kRegression})
+    if (named_task(choice) == task) return choice;
   fail_invariant("a task that data.task names", __FILE__, __LINE__, "data.task does not name a language model");
 }
 

@@ -8,7 +8,6 @@
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <numeric>
 #include <utility>

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/find_data.h"
 
-#include <cstdlib>
-#include <string_view>
-#include <vector>
-
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/text.h"
 #include "data/readers/npz.h"
 
@@ -17,7 +14,7 @@ using Path = std::filesystem::path;
 // Returns $RNNLAB_DATA, if it is set, and data/.
 std::vector<Path> roots() {
   std::vector<Path> list;
-  if (const char* root = std::getenv("RNNLAB_DATA"); root != nullptr && *root != '\0') list.emplace_back(root);
+  if (const std::string root = environment_variable("RNNLAB_DATA"); !root.empty()) list.emplace_back(root);
   list.emplace_back("data");
   return list;
 }
@@ -41,10 +38,7 @@ std::vector<Path> places(const DataQuery& query) {
 // Returns the file of a path such as data.npz:x_train, which names an array in an archive, or the path itself.
 Path file_of(const Path& path) { return split_array_path(path).file; }
 
-bool path_exists(const Path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(file_of(path), ignored) && !std::filesystem::is_directory(path, ignored);
-}
+bool is_there(const Path& path) { return path_exists(file_of(path)) && !is_folder(path); }
 
 Path with_gz(const Path& path) {
   Path packed = path;
@@ -52,10 +46,7 @@ Path with_gz(const Path& path) {
   return packed;
 }
 
-bool is_there_or_packed(const Path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(file_of(path), ignored) || std::filesystem::exists(with_gz(path), ignored);
-}
+bool is_there_or_packed(const Path& path) { return path_exists(file_of(path)) || path_exists(with_gz(path)); }
 
 std::string rule_on_relative_paths(const DataQuery& query) {
   if (query.path.empty() || Path(query.path).is_absolute()) return "";
@@ -65,9 +56,7 @@ std::string rule_on_relative_paths(const DataQuery& query) {
 
 // Returns the first candidate that is a folder; nullopt if none is.
 std::optional<Path> folder_among(const std::vector<Path>& candidates) {
-  std::error_code ignored;
-  const auto found = std::ranges::find_if(
-      candidates, [&](const Path& candidate) { return std::filesystem::is_directory(candidate, ignored); });
+  const auto found = std::ranges::find_if(candidates, is_folder);
   return found == candidates.end() ? std::nullopt : std::optional(*found);
 }
 
@@ -87,8 +76,8 @@ std::filesystem::path find_data(const DataQuery& query) {
   std::string searched;
   for (const Path& candidate : candidates) {
     Path packed = with_gz(candidate);
-    if (path_exists(candidate)) return candidate;
-    if (file_of(candidate) == candidate && path_exists(packed)) return packed;
+    if (is_there(candidate)) return candidate;
+    if (file_of(candidate) == candidate && is_there(packed)) return packed;
     searched += "\n  " + std::filesystem::absolute(file_of(candidate)).lexically_normal().string();
   }
   if (const auto folder = folder_among(candidates))

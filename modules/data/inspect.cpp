@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -77,8 +76,6 @@ FileInspection inspect_content(const Path& path, const std::string& head) {
 std::string yaml_text(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
-
-Path folder_of(const Path& path) { return path.has_parent_path() ? path.parent_path() : "."; }
 
 std::vector<std::string> yaml_of_model(Task task) {
   const std::string_view kind = task == Task::kLanguageModel    ? "language_model"

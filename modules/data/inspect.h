@@ -130,9 +130,6 @@ std::optional<ArchiveFiles> archive_files(const std::filesystem::path& path);
 // Returns the lines of YAML that name the data: a folder and its two files if archive_files finds them, else `path`.
 std::vector<std::string> yaml_of_files(const std::filesystem::path& path);
 
-// Returns the folder of a file, "." if the path has none.
-std::filesystem::path folder_of(const std::filesystem::path& path);
-
 // Returns `text` as a double-quoted string of YAML.
 std::string yaml_text(const std::string& text);
 

@@ -11,10 +11,10 @@
 #include <map>
 #include <memory>
 #include <span>
-#include <system_error>
 #include <utility>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/find_data.h"
@@ -126,7 +126,7 @@ std::optional<ArrayFile> file_beside(const Path& path, ArrayReader read,
     const size_t at = name.find(mine);
     if (at == std::string::npos) continue;
     const Path other = path.parent_path() / std::string(name).replace(at, mine.size(), its);
-    if (other == path || !std::filesystem::is_regular_file(other)) continue;
+    if (other == path || !is_file(other)) continue;
     ArrayFile file{other, summary_of(read(other))};
     if (fits(file.array)) return file;
   }
@@ -352,9 +352,8 @@ class UnpackingBudget {
  public:
   explicit UnpackingBudget(const Path& path) {
     constexpr int64_t kAlways = int64_t{64} << 20, kMostExpansion = 50;
-    std::error_code ignored;  // an error is found when the file is read
-    const auto num_bytes = static_cast<int64_t>(std::filesystem::file_size(path, ignored));
-    left_ = std::max(kAlways, saturating_multiply(ignored ? 0 : num_bytes, kMostExpansion));
+    // An error is found when the file is read.
+    left_ = std::max(kAlways, saturating_multiply(num_bytes_of(path).value_or(0), kMostExpansion));
   }
 
   // Throws UserError kData if too little is left for the array.

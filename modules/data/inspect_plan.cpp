@@ -10,7 +10,6 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 
 #include "base/numbers.h"
 #include "base/text.h"

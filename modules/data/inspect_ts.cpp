@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "base/folder.h"
 #include "base/text.h"
 #include "data/inspect.h"
 #include "data/readers/ts.h"
@@ -19,7 +20,7 @@ std::optional<ArchiveFiles> archive_files(const Path& path) {
   if ((train_at == std::string::npos) == (test_at == std::string::npos)) return std::nullopt;
   if (train_at != std::string::npos) files.test.replace(train_at, kTrain.size(), kTest);
   if (test_at != std::string::npos) files.train.replace(test_at, kTest.size(), kTrain);
-  const auto is_there = [&](const std::string& name) { return std::filesystem::is_regular_file(files.folder / name); };
+  const auto is_there = [&](const std::string& name) { return is_file(files.folder / name); };
   return is_there(files.train) && is_there(files.test) ? std::optional(files) : std::nullopt;
 }
 

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "data/dataset.h"
 #include "data/find_data.h"
 #include "data/input_memory.h"
 #include "data/normalize.h"
@@ -483,11 +483,8 @@ DataSettings without_mapped_inputs(DataSettings settings) {
 
 int64_t largest_file_bytes(const DataSettings& settings) {
   int64_t largest = 0;
-  for (const std::filesystem::path& file : data_files(without_mapped_inputs(settings))) {
-    std::error_code error;
-    const auto bytes = static_cast<int64_t>(std::filesystem::file_size(file, error));
-    if (!error) largest = std::max(largest, bytes);
-  }
+  for (const std::filesystem::path& file : data_files(without_mapped_inputs(settings)))
+    largest = std::max(largest, num_bytes_of(file).value_or(0));
   return largest;
 }
 

@@ -10,8 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdint>
-#include <optional>
 #include <system_error>
 
 #include "base/error.h"

@@ -6,10 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "base/numbers.h"
-#include "data/csv_changes.h"
 
 namespace rnnlab {
 

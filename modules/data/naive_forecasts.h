@@ -10,7 +10,6 @@
 
 #include "data/csv_changes.h"
 #include "data/csv_part.h"
-#include "data/scaling.h"
 
 namespace rnnlab {
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <span>
 
 #include "base/error.h"
 #include "base/numbers.h"

@@ -130,15 +130,11 @@ std::optional<Refusal> refusal_by(const LayerInfo& layer, const LayerWork& work)
   return refusal ? refusal : refusal_of_values(layer, work);
 }
 
-std::string layers_that_can(const LayerWork& work) {
+std::vector<std::string> layers_that_can(const LayerWork& work) {
   std::vector<std::string> names;
   for (const LayerKind kind : layer_kinds())
     if (!refusal_by(info_of(kind), work)) names.emplace_back(name_of(kind));
-  return names.empty() ? "no layer supports it" : "use layer: " + join_with_or(names);
-}
-
-bool is_for_some_layer(const LayerWork& work) {
-  return std::ranges::any_of(layer_kinds(), [&](LayerKind kind) { return !refusal_by(info_of(kind), work); });
+  return names;
 }
 
 }  // namespace
@@ -146,11 +142,13 @@ bool is_for_some_layer(const LayerWork& work) {
 std::optional<Refusal> why_unsupported(LayerKind kind, const LayerWork& work) {
   if (work.options)
     for (const Contradiction& one : contradictions(*work.options)) return Refusal{one.opening + one.message, one.keys};
-  if (kind == LayerKind::kAuto && is_for_some_layer(work)) return std::nullopt;
+  if (kind == LayerKind::kAuto && !layers_that_can(work).empty()) return std::nullopt;
   std::optional<Refusal> refusal = refusal_by(info_of(kind), work);
   if (!refusal) return std::nullopt;
   refusal->message = fmt::format("layer: {} {}", name_of(kind), refusal->message);
-  if (refusal->advice == Refusal::Advice::kOtherLayers) refusal->message += "; " + layers_that_can(work);
+  if (refusal->advice != Refusal::Advice::kOtherLayers) return refusal;
+  const std::vector<std::string> others = layers_that_can(work);
+  refusal->message += others.empty() ? "; no layer supports it" : "; use layer: " + join_with_or(others);
   return refusal;
 }
 

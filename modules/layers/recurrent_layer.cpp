@@ -15,7 +15,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "layers/parameters.h"
 
 namespace rnnlab {
 namespace {

@@ -12,7 +12,6 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "results/checks.h"
-#include "results/conditions.h"
 #include "results/loss_agreement.h"
 #include "results/run_folder.h"
 #include "results/waiting.h"

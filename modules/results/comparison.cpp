@@ -3,10 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <span>
 
 #include "base/error.h"
@@ -16,7 +14,6 @@
 #include "results/checks.h"
 #include "results/comparability.h"
 #include "results/folds.h"
-#include "results/loss_agreement.h"
 #include "results/measuring_order.h"
 #include "results/waiting.h"
 

@@ -132,8 +132,8 @@ MetricValues best_medians(const GroupResult& group);
 enum class OnDifference { kRefuse, kForce, kReport };
 
 struct CompareOptions {
-  std::string baseline;  // a group's label or one of its folders; "": the first group in the order of the sweep
-                         // (run_record.h) that is complete and has a time, if there is such a group
+  std::string baseline = {};  // a group's label or one of its folders; "": the first group in the order of the sweep
+                              // (run_record.h) that is complete and has a time, if there is such a group
   OnDifference on_difference = OnDifference::kRefuse;
   std::optional<double> price_per_hour = std::nullopt;  // of the machine, in any currency (EpochCost)
 };

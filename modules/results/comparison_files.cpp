@@ -93,6 +93,15 @@ GroupColumns csv_columns(const Comparison& comparison) {
 
 std::string comparison_csv(const Comparison& comparison) { return csv_of(csv_columns(comparison), comparison.groups); }
 
+std::string comparison_text(const Comparison& comparison, const ComparisonAdditions& additions, size_t width,
+                            Detail detail) {
+  std::string text = comparison_text(comparison, width, detail);
+  if (const auto& folds = additions.over_folds) text = ranking_text(*folds, width) + "\n" + text;
+  if (const auto& matrices = additions.epoch_matrices) text += "\n" + epoch_matrices_text(*matrices, comparison, width);
+  if (const auto& held = additions.held_equal) text += "\n" + held_equal_text(*held);
+  return text;
+}
+
 std::string comparison_json(const Comparison& comparison, const ComparisonAdditions& additions) {
   Json json = to_json(comparison);
   if (additions.held_equal) json["held_equal"] = to_json(*additions.held_equal);

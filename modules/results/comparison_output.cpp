@@ -8,7 +8,6 @@
 #include <ranges>
 
 #include "base/numbers.h"
-#include "base/system/terminal.h"
 #include "base/text.h"
 #include "results/epoch_table.h"
 

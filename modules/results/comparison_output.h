@@ -154,18 +154,22 @@ std::string epoch_matrices_text(const EpochMatrices& matrices, const Comparison&
 // reasons to refuse or to doubt the comparison.
 std::string epoch_matrices_csv(const EpochMatrices& matrices, const Comparison& comparison);
 
-// ---- CSV and JSON (comparison_files.cpp) ----
+// ---- CSV and JSON, and text with additions (comparison_files.cpp) ----
 
 // Returns a comparison as CSV (RFC 4180) with one line for each group. Numbers have full precision, absent numbers are
 // empty fields, and several reasons or warnings share one field with "; " between them.
 std::string comparison_csv(const Comparison& comparison);
 
-// Each member that is present becomes a field of the same name.
+// Each member that is present becomes a field of the same name in JSON, and a table of the text.
 struct ComparisonAdditions {
   std::optional<HeldEqual> held_equal = std::nullopt;
   std::optional<EpochMatrices> epoch_matrices = std::nullopt;
   std::optional<Ranking> over_folds = std::nullopt;  // of runs of a back-test
 };
+
+// A back-test asks for the mean over its folds, so the table of it comes before the times; the others follow them.
+std::string comparison_text(const Comparison& comparison, const ComparisonAdditions& additions, size_t width,
+                            Detail detail);
 
 // Returns a comparison as JSON with its schema version: all fields of `Comparison` under the same names, and the
 // requested additions.

@@ -12,10 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
-#include <map>
 #include <set>
-#include <string_view>
-#include <vector>
 
 #include "base/folder.h"
 #include "base/numbers.h"
@@ -250,13 +247,7 @@ std::string program_id() {
 
 }  // namespace
 
-bool is_traced_by(const std::string& status) {
-  constexpr std::string_view kKey = "TracerPid:";
-  const size_t at = status.find(kKey);
-  if (at == std::string::npos) return false;
-  const size_t digit = status.find_first_not_of(" \t", at + kKey.size());
-  return digit != std::string::npos && status[digit] >= '1' && status[digit] <= '9';
-}
+bool is_traced_by(const std::string& status) { return parse_int64(value_of_key(status, "TracerPid")).value_or(0) > 0; }
 
 ProcessFacts process_facts() {
   return {.nice = ::getpriority(PRIO_PROCESS, 0),

@@ -2,16 +2,13 @@
 #include "results/epoch_log.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/sha256.h"
-#include "base/system/files.h"
 #include "base/system/json_fields.h"
 #include "base/text.h"
-#include "results/epoch_row.h"
 #include "results/run_folder.h"
 
 namespace rnnlab {

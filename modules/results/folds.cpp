@@ -2,11 +2,11 @@
 #include "results/folds.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
 #include "base/numbers.h"
+#include "base/statistics.h"
 
 namespace rnnlab {
 namespace {
@@ -59,7 +59,7 @@ std::vector<FoldValue> values_of_folds(const std::vector<RunValue>& values) {
   }
   std::vector<FoldValue> folds;
   for (const auto& [fold, of_fold] : found)
-    folds.push_back({fold, {seeds[fold].begin(), seeds[fold].end()}, mean_of(of_fold)});
+    folds.push_back({fold, {seeds[fold].begin(), seeds[fold].end()}, arithmetic_mean(of_fold)});
   return folds;
 }
 
@@ -70,7 +70,7 @@ std::vector<double> means_of_seeds(const std::vector<RunValue>& values, const st
   for (const auto& [seed, of_seed] : by_seed) {
     std::vector<double> of_folds;
     for (const FoldValue& fold : values_of_folds(of_seed)) of_folds.push_back(fold.mean);
-    if (of_folds.size() == folds.size()) means.push_back(mean_of(of_folds));
+    if (of_folds.size() == folds.size()) means.push_back(arithmetic_mean(of_folds));
   }
   return means;
 }
@@ -83,24 +83,10 @@ std::vector<Baseline> baselines_over_folds(const std::vector<RunValue>& values) 
     Baseline mean{.name = first.name, .metrics = {}};
     for (const auto& [metric, value] : first.metrics)
       if (const auto all = values_of_baseline(folds, first.name, metric); all.size() == folds.size())
-        mean.metrics[metric] = mean_of(all);
+        mean.metrics[metric] = arithmetic_mean(all);
     if (!mean.metrics.empty()) means.push_back(std::move(mean));
   }
   return means;
-}
-
-double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
-std::optional<double> standard_deviation_of(const std::vector<double>& values) {
-  if (values.size() < 2) return std::nullopt;
-  const double mean = mean_of(values);
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
 }  // namespace rnnlab

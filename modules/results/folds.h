@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "base/fields.h"
@@ -46,9 +45,5 @@ std::vector<double> means_of_seeds(const std::vector<RunValue>& values, const st
 
 // Returns the baselines that each of the folds has, with the mean over the folds of each metric that all of them have.
 std::vector<Baseline> baselines_over_folds(const std::vector<RunValue>& values);
-
-// Of a sample: the sum of squares is divided by one less than their number. Nothing for fewer than two values.
-double mean_of(const std::vector<double>& values);
-std::optional<double> standard_deviation_of(const std::vector<double>& values);
 
 }  // namespace rnnlab

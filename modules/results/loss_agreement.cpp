@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/numbers.h"
+#include "base/statistics.h"
 #include "results/run_folder.h"
 
 namespace rnnlab {
@@ -107,11 +107,9 @@ bool differ_by_one_factor(const RunRecord& a, const RunRecord& b) {
   for (size_t i = 0; i < std::min(first.size(), second.size()); ++i)
     ratios.push_back(std::log(second[i].train_loss / first[i].train_loss));
   const auto n = static_cast<double>(ratios.size());
-  const double mean = std::accumulate(ratios.begin(), ratios.end(), 0.0) / n;
-  double squares = 0;
-  for (const double ratio : ratios) squares += (ratio - mean) * (ratio - mean);
-  const double least = std::max(most_by_digits(a.summary.identity.precision), kDeviations * std::sqrt(squares / n));
-  return ratios.size() >= kFewest && std::abs(mean) > least;
+  const double deviation = std::sqrt(squared_deviations(ratios) / n);
+  const double least = std::max(most_by_digits(a.summary.identity.precision), kDeviations * deviation);
+  return ratios.size() >= kFewest && std::abs(arithmetic_mean(ratios)) > least;
 }
 
 // Returns the index of the first later epoch with different losses, if half of the later epochs differ in one

@@ -132,7 +132,7 @@ std::vector<TimedRun> timed_runs(const std::vector<RunGroup>& groups) {
   return timed;
 }
 
-std::string folder_of(const TimedRun& timed) { return folder_name(*timed.run, *timed.group); }
+std::string run_folder_of(const TimedRun& timed) { return folder_name(*timed.run, *timed.group); }
 
 // Two runs are named as an example.
 void add_sharing(std::vector<GroupFinding>& found, const std::vector<RunGroup>& groups, Shared shared,
@@ -145,7 +145,7 @@ void add_sharing(std::vector<GroupFinding>& found, const std::vector<RunGroup>& 
       if (!overlap(timed[i].span, timed[j].span) || shared_between(*timed[i].run, *timed[j].run) != shared) continue;
       concerned.insert(timed[i].group);
       concerned.insert(timed[j].group);
-      if (example.empty()) example = fmt::format("{} and {}", folder_of(timed[j]), folder_of(timed[i]));
+      if (example.empty()) example = fmt::format("{} and {}", run_folder_of(timed[j]), run_folder_of(timed[i]));
     }
   for (const RunGroup& group : groups)
     if (concerned.contains(&group))

@@ -2,7 +2,6 @@
 #include "results/metrics.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/config/schema.h"
+#include "base/statistics.h"
 #include "results/metrics.h"
 
 namespace rnnlab {
@@ -49,13 +49,6 @@ double squared_errors(const TargetColumn& column) {
   double sum = 0;
   for (size_t i = 0; i < column.targets.size(); ++i) sum += std::pow(column.targets[i] - column.outputs[i], 2);
   return sum;
-}
-
-double squared_deviations(const std::vector<double>& values) {
-  double sum = 0, squares = 0;
-  for (const double value : values) sum += value;
-  for (const double value : values) squares += std::pow(value - sum / static_cast<double>(values.size()), 2);
-  return squares;
 }
 
 // Equal targets are compared with each other, because their mean may differ from them by rounding.

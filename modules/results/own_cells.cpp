@@ -7,7 +7,6 @@
 #include <array>
 #include <map>
 #include <string>
-#include <string_view>
 
 #include "base/sha256.h"
 #include "results/work_settings.h"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <map>
 #include <ranges>
 #include <set>
 
@@ -63,14 +62,14 @@ void add_means(RankedRuns& ranked, const std::vector<RunValue>& runs) {
   ranked.folds = values_of_folds(runs);
   for (const FoldValue& fold : ranked.folds) values.push_back(fold.mean);
   if (!ranked.folds.empty()) {
-    ranked.seed_deviation = standard_deviation_of(means_of_seeds(runs, ranked.folds));
+    ranked.seed_deviation = standard_deviation(means_of_seeds(runs, ranked.folds));
     ranked.baselines = baselines_over_folds(runs);
   } else {
     for (const RunValue& run : runs) values.push_back(run.value);
   }
-  ranked.mean = mean_of(values);
+  ranked.mean = arithmetic_mean(values);
   const bool may_differ = !ranked.folds.empty() || std::ranges::max(ranked.seeds) > std::ranges::min(ranked.seeds);
-  if (may_differ) ranked.standard_deviation = standard_deviation_of(values);
+  if (may_differ) ranked.standard_deviation = standard_deviation(values);
 }
 
 void add_numbers(RankedRuns& ranked, const RunGroup& group, const std::string& metric) {
@@ -100,16 +99,8 @@ RankedRuns ranked_runs(const RunGroup& group, const std::vector<std::string>& ke
   RankedRuns ranked{.name = first.summary.name,
                     .device = first.summary.device,
                     .layer = layer_of(first),
-                    .settings = {},
-                    .folders = {},
                     .seeds = seeds(group),
                     .ended = ending_text(group),
-                    .mean = {},
-                    .standard_deviation = {},
-                    .best = {},
-                    .best_epoch = {},
-                    .epoch_seconds = {},
-                    .train_seconds = {},
                     .num_folds = num_folds(first)};
   for (const std::string& key : keys)
     if (const auto value = first.config.find(key); value != first.config.end())

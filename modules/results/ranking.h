@@ -22,19 +22,20 @@ namespace rnnlab {
 
 // The runs of one setting. Numbers are absent if no run has the metric, or if one of them is NaN.
 struct RankedRuns {
-  std::string name;                             // of the experiment
-  std::string device;                           // "cpu"
-  std::string layer;                            // "fused"
-  std::map<std::string, std::string> settings;  // those in which the ranked runs differ, by dotted key
-  std::vector<std::string> folders;
+  std::string name;                                  // of the experiment
+  std::string device;                                // "cpu"
+  std::string layer;                                 // "fused"
+  std::map<std::string, std::string> settings = {};  // those in which the ranked runs differ, by dotted key
+  std::vector<std::string> folders = {};
   std::vector<int64_t> seeds;
-  std::string ended;                         // as in a comparison: "complete", "1 of 3 diverged"
-  std::optional<double> mean;                // of the metric in each run's best epoch; of a back-test over its folds
-  std::optional<double> standard_deviation;  // over the runs, or the folds; absent if they have one seed or one fold
-  std::optional<double> best;                // of a single run
-  std::optional<double> best_epoch;          // the median over the runs
-  std::optional<double> epoch_seconds;       // of training: the median over the runs of their median epoch
-  std::optional<double> train_seconds;       // of training until the best epoch: the median over the runs
+  std::string ended;                // as in a comparison: "complete", "1 of 3 diverged"
+  std::optional<double> mean = {};  // of the metric in each run's best epoch; of a back-test over its folds
+  std::optional<double> standard_deviation =
+      {};                                    // over the runs, or the folds; absent if they have one seed or one fold
+  std::optional<double> best = {};           // of a single run
+  std::optional<double> best_epoch = {};     // the median over the runs
+  std::optional<double> epoch_seconds = {};  // of training: the median over the runs of their median epoch
+  std::optional<double> train_seconds = {};  // of training until the best epoch: the median over the runs
 
   // Of a back-test (data.folds).
   int64_t num_folds = 0;                      // 0: the runs are of none

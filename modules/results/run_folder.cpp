@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -37,9 +36,9 @@ void check_is_folder_name(const std::string& part, const char* what) {
 
 // Returns what is at the path instead of a folder.
 std::string describe_obstacle(const fs::path& path) {
-  std::error_code ignored;
-  if (!fs::is_symlink(path, ignored)) return "there is a file of this name";
-  return fmt::format("it is a symbolic link to '{}', which is not a folder", fs::read_symlink(path, ignored).string());
+  const fs::path target = link_target(path);
+  if (target.empty()) return "there is a file of this name";
+  return fmt::format("it is a symbolic link to '{}', which is not a folder", target.string());
 }
 
 enum class Made { kNew, kThereAlready };
@@ -48,7 +47,7 @@ enum class Made { kNew, kThereAlready };
 Made make_folder(const fs::path& path, std::string_view option) {
   constexpr mode_t kAllRightsLessUmask = 0777;
   if (uninterrupted([&] { return ::mkdir(path.c_str(), kAllRightsLessUmask); }) == 0) {
-    sync_folder(path.has_parent_path() ? path.parent_path() : ".");
+    sync_folder(folder_of(path));
     return Made::kNew;
   }
   if (errno == EEXIST) return Made::kThereAlready;
@@ -58,10 +57,9 @@ Made make_folder(const fs::path& path, std::string_view option) {
 }  // namespace
 
 void make_folders(const fs::path& folder, std::string_view option) {
-  std::error_code ignored;
-  if (folder.empty() || fs::is_directory(folder, ignored)) return;
+  if (folder.empty() || is_folder(folder)) return;
   make_folders(folder.parent_path(), option);
-  if (make_folder(folder, option) == Made::kThereAlready && !fs::is_directory(folder, ignored))
+  if (make_folder(folder, option) == Made::kThereAlready && !is_folder(folder))
     throw_cannot_create(folder, describe_obstacle(folder), option);
 }
 
@@ -121,8 +119,7 @@ std::string start_in_name(const fs::path& folder) {
 
 std::vector<fs::path> run_folders_in(const fs::path& folder) {
   std::vector<fs::path> runs = folders_with(folder, {kConfigFile});
-  std::error_code has_no_link;
-  const fs::path latest = fs::read_symlink(folder / kLatestLink, has_no_link);
+  const fs::path latest = link_target(folder / kLatestLink);
   const auto age = [&](const fs::path& run) { return std::pair(start_in_name(run), run.filename() == latest); };
   std::ranges::stable_sort(runs, {}, age);
   return runs;
@@ -134,9 +131,8 @@ bool is_latest(const fs::path& part) { return part == kLatestLink; }
 
 // Returns the run to which the link leads, which may be deleted; empty if `link` is something else.
 fs::path target_of_latest_link(const fs::path& link) {
-  std::error_code is_no_link;
-  const fs::path target = fs::read_symlink(link, is_no_link);
-  return is_no_link || target.has_parent_path() ? fs::path() : link.parent_path() / target;
+  const fs::path target = link_target(link);
+  return target.empty() || target.has_parent_path() ? fs::path() : link.parent_path() / target;
 }
 
 // Returns the newest run beside the link; empty if no run is left.

@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/sha256.h"
 #include "base/system/files.h"
@@ -17,7 +18,6 @@
 #include "base/text.h"
 #include "results/epoch_log.h"
 #include "results/run_folder.h"
-#include "results/work_settings.h"
 
 namespace rnnlab {
 namespace {
@@ -26,10 +26,9 @@ namespace fs = std::filesystem;
 
 void check_is_finished_run(const fs::path& folder) {
   constexpr const char* kWanted = "expected a folder that `rnnlab train` made, such as runs/NAME/START-DEVICE-LAYER";
-  std::error_code ignored;
-  if (!fs::exists(folder, ignored)) throw_error(ExitCode::kUsage, "{}: no such folder, {}", folder.string(), kWanted);
-  if (fs::exists(folder / kSummaryFile, ignored)) return;
-  if (fs::exists(folder / kEpochsCsvFile, ignored))
+  if (!path_exists(folder)) throw_error(ExitCode::kUsage, "{}: no such folder, {}", folder.string(), kWanted);
+  if (path_exists(folder / kSummaryFile)) return;
+  if (path_exists(folder / kEpochsCsvFile))
     throw_error(ExitCode::kUsage,
                 "{}: the run has not ended yet, or was killed ({} is missing): wait, or resume it: rnnlab train "
                 "--resume {}",
@@ -220,8 +219,7 @@ void check_environment(const fs::path& folder, const RunRecord& run, Found& foun
 void check_row_files(const fs::path& folder, const RunRecord& run, Found& found) {
   constexpr int64_t kMostBytes = int64_t{1} << 28;
   const fs::path jsonl = folder / kEpochsJsonlFile;
-  std::error_code ignored;
-  if (!fs::exists(jsonl, ignored)) {
+  if (!path_exists(jsonl)) {
     if (is_sealed(run))
       found.emplace_back(warning::kRowsDisagree, "epochs.jsonl is missing, so nothing confirms epochs.csv");
     return;

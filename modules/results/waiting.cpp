@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <optional>
-#include <string_view>
 
 #include "base/statistics.h"
 

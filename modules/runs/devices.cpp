@@ -7,16 +7,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <utility>
 
-#include "base/error.h"
 #include "base/file_handles.h"
 #include "base/numbers.h"
 #include "base/text.h"
 #include "layers/device/cuda_library.h"
 #include "layers/device/gpu_device.h"
 #include "results/environment.h"
-#include "runs/experiment.h"
 #include "runs/failure.h"
 #include "train/loop/determinism.h"
 #include "train/loop/kernels/optimizer.h"

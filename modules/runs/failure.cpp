@@ -3,13 +3,13 @@
 
 #include <c10/util/Exception.h>
 
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <new>
 #include <system_error>
 
 #include "base/file_handles.h"
+#include "base/folder.h"
 #include "base/system/files.h"
 #include "base/system/json_fields.h"
 #include "base/text.h"
@@ -97,8 +97,8 @@ Failure describe_failure(const std::exception_ptr& exception) {
 
 void write_error_file(const std::string& message) noexcept {
   try {
-    const char* path = std::getenv("TORCHELASTIC_ERROR_FILE");
-    if (path == nullptr || std::string(path).empty() || std::filesystem::exists(path)) return;
+    const std::string path = environment_variable("TORCHELASTIC_ERROR_FILE");
+    if (path.empty() || path_exists(path)) return;
     const Json extra = {{"timestamp", std::to_string(std::time(nullptr))}, {"py_callstack", ""}};
     const Json file = {{"message", {{"message", on_one_line(message)}, {"extraInfo", extra}}}};
     write_file_atomically(path, file.dump() + "\n");

@@ -21,8 +21,6 @@
 #include <cstdio>
 #include <functional>
 #include <map>
-#include <string>
-#include <string_view>
 
 #include "base/numbers.h"
 #include "base/system/files.h"

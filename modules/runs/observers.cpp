@@ -19,7 +19,6 @@
 #include "base/system/machine.h"
 #include "results/epoch_cost.h"
 #include "results/run_folder.h"
-#include "results/tensorboard/event_file.h"
 #include "train/loop/operation_times.h"
 #include "train/models/model_graph.h"
 

@@ -60,8 +60,7 @@ bool has_begun(const SweepPlan& plan, const fs::path& folder) {
 // Runs that an earlier version of the program began have a thread for each CPU.
 int64_t chosen_threads(const SweepPlan& plan, const RunRequest& request, Logger& logger) {
   if (std::ranges::none_of(experiments_of(plan), chooses_num_threads) || has_begun(plan, request.folder)) return 0;
-  const auto measure = request.measure_speeds ? request.measure_speeds : measure_speeds;
-  const auto choice = choose_num_threads(measure(default_num_threads()));
+  const auto choice = choose_num_threads(request.measure_speeds(default_num_threads()));
   if (!choice) return 0;
   logger.warn(fmt::format(
       "The CPU is busy: {}. All runs of this plan use training.num_threads: {}, also on other machines; set the key in "

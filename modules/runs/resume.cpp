@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runs/resume.h"
 
-#include <map>
 #include <utility>
 
 #include "base/config/document.h"
@@ -20,8 +19,6 @@
 #include "runs/devices.h"
 #include "runs/experiment.h"
 #include "runs/machine_report.h"
-#include "runs/run.h"
-#include "runs/run_checkpoint.h"
 #include "runs/run_context.h"
 
 namespace rnnlab {

@@ -5,15 +5,12 @@
 
 #include <algorithm>
 #include <ctime>
-#include <functional>
 #include <memory>
-#include <optional>
 
 #include "base/numbers.h"
 #include "base/random.h"
 #include "base/system/counters.h"
 #include "base/system/files.h"
-#include "base/system/locks.h"
 #include "base/text.h"
 #include "layers/device/gpu_device.h"
 #include "results/epoch_log.h"
@@ -21,11 +18,9 @@
 #include "results/waiting.h"
 #include "results/work_settings.h"
 #include "runs/devices.h"
-#include "runs/experiment.h"
 #include "runs/failure.h"
 #include "runs/observers.h"
 #include "runs/opening.h"
-#include "runs/run_context.h"
 #include "train/loop/baseline.h"
 #include "train/loop/device_rates.h"
 #include "train/loop/ridge.h"

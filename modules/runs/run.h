@@ -35,10 +35,10 @@ struct RunRequest {
   std::filesystem::path previous_run =
       {};                             // of a sweep: the console does not repeat the opening of this run (opening.h)
   AutoLayers* auto_layers = nullptr;  // choices of `layer: auto` in earlier runs of the command
-  MeasureSpeeds measure_speeds = {};  // for numbers of threads; by default that of fastest_layer.h
-  std::string how_to_resume = {};     // logged if a signal ends the process before the first step
-  Turn turn = {};                     // of the run in a measurement with repeats, without its process
-  std::string program = {};           // starts the runs of a measurement with repeats; "": this one
+  MeasureSpeeds measure_speeds = rnnlab::measure_speeds;  // for numbers of threads
+  std::string how_to_resume = {};                         // logged if a signal ends the process before the first step
+  Turn turn = {};                                 // of the run in a measurement with repeats, without its process
+  std::string program = {};                       // starts the runs of a measurement with repeats; "": this one
   std::vector<std::string> child_arguments = {};  // further arguments of `program`, such as --quiet
   WhenTaken when_taken = WhenTaken::kRefuse;      // if another process trains the run that is resumed
 };

@@ -10,7 +10,6 @@
 #include "base/system/json_fields.h"
 #include "results/checkpoint/safetensors.h"
 #include "runs/fitted_record.h"
-#include "train/weights/network_weights.h"
 #include "train/weights/tensor_reader.h"
 
 namespace rnnlab {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
-#include <utility>
 
 #include "base/folder.h"
 #include "base/system/files.h"

@@ -4,27 +4,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <numeric>
-#include <span>
 
-#include "base/config/sweep.h"
-#include "base/error.h"
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/random.h"
+#include "base/statistics.h"
 #include "base/text.h"
 #include "results/run_folder.h"
 #include "results/work_settings.h"
 #include "runs/devices.h"
-#include "runs/experiment.h"
 #include "runs/fastest_layer.h"
 #include "runs/resume.h"
 #include "runs/support.h"
-#include "runs/sweep_file.h"
 #include "train/loop/stop_signal.h"
 
 namespace rnnlab {
@@ -212,8 +206,7 @@ auto with_places(const ExperimentCase& one, const Work& work) {
 std::vector<ExperimentCase> with_num_threads(std::vector<ExperimentCase> cases, const MeasureSpeeds& measure,
                                              Logger& logger) {
   if (std::ranges::none_of(experiments_of(cases), chooses_num_threads)) return cases;
-  const auto choice =
-      choose_num_threads(measure ? measure(default_num_threads()) : measure_speeds(default_num_threads()));
+  const auto choice = choose_num_threads(measure(default_num_threads()));
   if (!choice) return cases;
   logger.warn(fmt::format(
       "The CPU is busy: {}. These runs use training.num_threads: {}; set the key to choose a different number.",
@@ -357,8 +350,6 @@ namespace {
 
 double sum_of(const std::vector<double>& seconds) { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
 
-double mean_of(const std::vector<double>& seconds) { return sum_of(seconds) / static_cast<double>(seconds.size()); }
-
 std::string range_text(double low, double high) {
   constexpr double kClose = 1.25;
   if (high <= kClose * low) return fmt::format("about {} left", format_duration((low + high) / 2));
@@ -379,8 +370,8 @@ std::string SweepClock::text(std::span<const int64_t> cases) const {
   for (const int64_t one : cases) {
     const auto found = seconds_.find(one);
     const bool is_known = found != seconds_.end();
-    low += is_known ? mean_of(found->second) : shortest;
-    high += is_known ? mean_of(found->second) : longest;
+    low += is_known ? arithmetic_mean(found->second) : shortest;
+    high += is_known ? arithmetic_mean(found->second) : longest;
     is_all_known = is_all_known && is_known;
   }
   const bool is_guess = all.size() == 1 && !is_all_known;

@@ -7,11 +7,9 @@
 
 #include <cerrno>
 #include <ctime>
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/folder.h"
-#include "base/system/files.h"
 #include "base/system/json_fields.h"
 #include "base/text.h"
 #include "results/run_folder.h"

@@ -288,7 +288,7 @@ class SweepRunner {
         records.push_back(load_run(outcome.folder));
     if (records.empty()) return false;
     name_own_cells(records);
-    const CompareOptions options = {.baseline = "", .on_difference = OnDifference::kReport};
+    const CompareOptions options = {.on_difference = OnDifference::kReport};
     return is_precise(compare(records, options), *repeats_.until);
   }
 

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "app/program.h"
 
@@ -16,7 +15,6 @@ namespace rnnlab {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::Program;
 using ::testing::StartsWith;
 using testing::with;

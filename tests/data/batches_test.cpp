@@ -9,10 +9,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <array>
-#include <limits>
 #include <map>
-#include <string>
 #include <vector>
 
 #include "base/expect_error.h"

@@ -9,7 +9,6 @@ namespace rnnlab {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using ::testing::IsNan;
 
 class Gaps : public CsvData {

@@ -3,8 +3,6 @@
 // steps.
 #include <fmt/format.h>
 
-#include <limits>
-
 #include "csv_data.h"
 #include "data/inspect.h"
 #include "golden.h"

@@ -8,8 +8,6 @@ namespace rnnlab {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class LoadCsv : public CsvData {
  protected:

@@ -7,7 +7,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 
 #include "base/config/schema.h"
 #include "base/error.h"
+#include "base/system/temporary_folder.h"
 #include "data/data_settings.h"
 #include "npy_file.h"
 
@@ -43,27 +43,30 @@ std::vector<T> values_of(const at::Tensor& tensor) {
 class DataTest : public ::testing::Test {
  protected:
   DataTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "rnnlab-data-XXXXXX").string();
-    RNNLAB_INVARIANT(mkdtemp(name.data()) != nullptr, "no temporary folder");
-    folder_ = name;
     if (const char* root = std::getenv("RNNLAB_DATA")) real_data_ = std::filesystem::absolute(root).string();
     unsetenv("RNNLAB_DATA");
     previous_ = std::filesystem::current_path();
-    std::filesystem::current_path(folder_);
+    std::filesystem::current_path(folder());
   }
   ~DataTest() override {
     std::filesystem::current_path(previous_);
-    std::filesystem::remove_all(folder_);
     if (!real_data_.empty()) setenv("RNNLAB_DATA", real_data_.c_str(), 1);
   }
 
-  const std::filesystem::path& folder() const { return folder_; }
+  const std::filesystem::path& folder() const { return folder_.path(); }
   const std::string& real_data() const { return real_data_; }
-  std::string path(std::string_view name) const { return (folder_ / name).string(); }
+  std::string path(std::string_view name) const { return (folder() / name).string(); }
 
   void write(std::string_view name, std::string_view bytes) const {
-    std::filesystem::create_directories((folder_ / name).parent_path());
-    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+    testing::write_text(path(name), std::string(bytes));
+  }
+
+  std::string read(std::string_view name) const { return testing::read_text(path(name)); }
+
+  // Replaces a text in the file, such as "False" in the header of an .npy file.
+  void replace_in(std::string_view name, std::string_view from, std::string_view to) const {
+    std::string bytes = read(name);
+    write(name, bytes.replace(bytes.find(from), from.size(), to));
   }
 
   // Writes unsigned bytes, with big-endian sizes.
@@ -89,18 +92,13 @@ class DataTest : public ::testing::Test {
       action();
     } catch (const UserError& error) {
       EXPECT_EQ(error.exit_code(), exit_code);
-      std::string message = error.what();
-      const std::string prefix = folder_.string();
-      for (size_t at = message.find(prefix); at != std::string::npos; at = message.find(prefix)) {
-        message.replace(at, prefix.size(), "{}");
-      }
-      return message;
+      return testing::replaced(error.what(), folder().string(), "{}");
     }
     return "no error";
   }
 
  private:
-  std::filesystem::path folder_;
+  testing::TemporaryFolder folder_;
   std::filesystem::path previous_;
   std::string real_data_;
 };

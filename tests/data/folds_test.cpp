@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <set>
 
 #include "base/expect_error.h"
@@ -14,11 +13,7 @@
 namespace rnnlab {
 namespace {
 
-using ::testing::Each;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Le;
 
 using Rows = std::vector<int64_t>;
 

@@ -9,7 +9,6 @@ namespace rnnlab {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class InputMemoryTest : public DataTest {
@@ -33,13 +32,6 @@ class InputMemoryTest : public DataTest {
 
   static std::vector<std::string> mapped(const DataSettings& settings, int64_t usable) {
     return choice(settings, usable).mapped;
-  }
-
-  // Replaces the order of the elements in the header.
-  void make_fortran(const std::string& name) const {
-    std::ifstream file(path(name), std::ios::binary);
-    std::string bytes((std::istreambuf_iterator<char>(file)), {});
-    write(name, bytes.replace(bytes.find("False"), 5, "True "));
   }
 };
 
@@ -78,7 +70,7 @@ TEST_F(InputMemoryTest, CountsTrainingAndValidationTogether) {
 TEST_F(InputMemoryTest, IsDecidedByAutoForEachFile) {
   write_bytes();
   write_npy<uint8_t>("v.npy", "|u1", "1, 2, 3", std::vector<uint8_t>(6, 200));
-  make_fortran("v.npy");
+  replace_in("v.npy", "False", "True ");
   const InputMemoryChoice inputs = choice(settings("valid_inputs: v.npy\nvalid_targets: y.npy\n"), 10);
   EXPECT_EQ(inputs.memory_of("x.npy"), InputMemory::kMapped);
   EXPECT_EQ(inputs.memory_of("v.npy"), InputMemory::kResident);
@@ -123,7 +115,7 @@ TEST_F(InputMemoryTest, IsAdvisedWhereMappingSavesMemory) {
   EXPECT_FALSE(mapping_saves_memory(settings("memory: mapped")));
   EXPECT_FALSE(mapping_saves_memory(settings("placement: device")));
   EXPECT_FALSE(mapping_saves_memory(parse_settings("source: digits")));
-  make_fortran("x.npy");
+  replace_in("x.npy", "False", "True ");
   EXPECT_FALSE(mapping_saves_memory(settings()));
 }
 

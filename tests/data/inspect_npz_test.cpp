@@ -24,9 +24,7 @@ class NpzFiles : public DataTest {
   ZipMember member(const std::string& name, const std::string& type, const std::string& shape,
                    const std::vector<T>& values) const {
     write_npy("member", type, shape, values);
-    std::ostringstream bytes;
-    bytes << std::ifstream(folder() / "member", std::ios::binary).rdbuf();
-    return {.name = name + ".npy", .content = bytes.str(), .method = 8};
+    return {.name = name + ".npy", .content = read("member"), .method = 8};
   }
 
   // Four sequences of two steps, with classes and lengths, and two for tests.

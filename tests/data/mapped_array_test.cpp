@@ -20,14 +20,6 @@ class MappedArrays : public DataTest {
  protected:
   void write_numbers() const { write_npy<float>("x.npy", "<f4", "3, 2", {1, 2, 3, 4, 5, 6}); }
 
-  // Both texts have the same number of characters.
-  void replace_in_header(const std::string& from, const std::string& to) const {
-    std::ifstream file(path("x.npy"), std::ios::binary);
-    std::string bytes((std::istreambuf_iterator<char>(file)), {});
-    bytes.replace(bytes.find(from), from.size(), to);
-    write("x.npy", bytes);
-  }
-
   std::string map_error() const {
     return error_of(ExitCode::kData, [&] { MappedArray{path("x.npy")}; });
   }
@@ -62,7 +54,7 @@ TEST_F(MappedArrays, RefusesSizesThatOverflow) {
 
 TEST_F(MappedArrays, SaysHowToConvertWhatCannotBeMapped) {
   write_numbers();
-  replace_in_header("False", "True ");
+  replace_in("x.npy", "False", "True ");
   expect_golden(map_error());
   write_npy<uint32_t>("x.npy", ">f4", "2, 1", {0, 0});
   expect_golden(map_error());

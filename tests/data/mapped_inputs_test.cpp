@@ -197,9 +197,7 @@ TEST_F(MappedInputsTest, MayBeReadByTwoThreadsAtOnce) {
 
 TEST_F(MappedInputsTest, ThatCannotBeMappedAreRefused) {
   write_npy<float>("v.npy", "<f4", "1, 6, 3", std::vector<float>(18, 1));
-  std::ifstream file(path("v.npy"), std::ios::binary);
-  std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  write("v.npy", bytes.replace(bytes.find("False"), 5, "True "));
+  replace_in("v.npy", "False", "True ");
   write_npy<int64_t>("w.npy", "<i8", "1,", {0});
   const std::string more = "valid_inputs: v.npy\nvalid_targets: w.npy";
   expect_golden(error_of(ExitCode::kData, [&] { load_dataset(settings("mapped", more)); }));

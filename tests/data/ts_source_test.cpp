@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "data/inspect.h"
 #include "data/load_dataset.h"
 #include "data_test.h"

@@ -48,7 +48,7 @@ void read_into(RunRecord& run, const std::string& name, const std::string& text)
 }
 
 void compare_with_sample(const RunRecord& run, const RunRecord& sample) {
-  const Comparison comparison = compare({sample, run}, {.baseline = "", .on_difference = OnDifference::kForce});
+  const Comparison comparison = compare({sample, run}, {.on_difference = OnDifference::kForce});
   const std::string text = comparison_text(comparison);
   require(without_controls(text) == text);
   comparison_csv(comparison);

@@ -14,8 +14,6 @@ namespace rnnlab {
 namespace {
 
 using kernels::runs_on;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 const Gpu kT4 = {.name = "Tesla T4", .capability = {7, 5}, .has_own_kernels = true};
 const Gpu kA100WithoutKernels = {.name = "NVIDIA A100", .capability = {8, 0}, .has_own_kernels = false};

@@ -16,7 +16,6 @@ namespace rnnlab {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::StartsWith;
 
 // Returns "lstm, gru".
 std::string names_of_cells_of(LayerKind kind) {

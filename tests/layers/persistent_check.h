@@ -7,7 +7,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <array>
-#include <memory>
 #include <string>
 
 #include "layers/layer_under_test.h"

@@ -15,7 +15,6 @@
 #include <random>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "layers/on_cuda.h"
 #include "layers/persistent_check.h"

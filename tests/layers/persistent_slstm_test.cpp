@@ -17,7 +17,6 @@ namespace {
 
 using reference::Lengths;
 using reference::Problem;
-using reference::Shape;
 using reference::Start;
 
 RecurrentOptions heads_of(int64_t head_size, int64_t num_heads, int64_t input_size = 3) {

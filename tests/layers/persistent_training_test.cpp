@@ -10,7 +10,6 @@
 #include <torch/autograd.h>
 
 #include <cmath>
-#include <functional>
 #include <utility>
 
 #include "layers/execution_path.h"

@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
-#include <map>
 #include <optional>
 #include <random>
 #include <thread>

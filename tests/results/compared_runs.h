@@ -53,7 +53,7 @@ class ComparedRuns : public ::testing::Test {
   }
 
   Comparison compared(OnDifference on_difference = OnDifference::kRefuse) const {
-    return compare(runs_, {.baseline = "", .on_difference = on_difference});
+    return compare(runs_, {.on_difference = on_difference});
   }
   std::vector<Warning> warnings() const { return compared().warnings; }
 

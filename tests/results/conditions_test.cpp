@@ -10,10 +10,8 @@
 namespace rnnlab {
 namespace {
 
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 constexpr int64_t kGibibyte = int64_t{1} << 30;
 

@@ -250,7 +250,6 @@ TEST(DifferingVariables, AreNamedFromEachSide) {
 }  // namespace
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // Returns whether `holds` returns true in a separate process, which may change its own state.

@@ -15,7 +15,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Optional;
 using testing::sample_rows;
-using testing::TemporaryFolder;
 
 // Epochs of 2 s with 120,000 samples; the first is a warm-up.
 RunRecord run_on(const std::string& device, std::optional<double> EpochRow::*joules) {

@@ -16,7 +16,6 @@ namespace {
 
 using ::testing::EndsWith;
 using ::testing::Le;
-using ::testing::StartsWith;
 
 constexpr size_t kWide = 200;
 

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "golden.h"
 #include "results/compared_runs.h"
 
 namespace rnnlab::testing {

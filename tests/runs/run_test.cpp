@@ -215,7 +215,7 @@ class PlantedTruth : public ::testing::Test {
  protected:
   Comparison compared(const std::vector<std::string>& first, const std::vector<std::string>& second) {
     const std::vector<RunRecord> runs = {run(first), run(second)};
-    return compare(runs, {.baseline = "", .on_difference = OnDifference::kForce});
+    return compare(runs, {.on_difference = OnDifference::kForce});
   }
   RunRecord run(const std::vector<std::string>& overrides, const std::vector<Observer*>& observers = {}) {
     return load_run(testing::run_quietly(tiny_experiment(overrides), out_.path(), observers).folder);

@@ -11,14 +11,14 @@
 namespace rnnlab {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 // A machine on which everything is as it should be, but nothing is set up. Its pip keeps a list of what it was asked
 // for.
-class Bootstrap : public testing::Test {
+class Bootstrap : public ::testing::Test {
  protected:
   Bootstrap() {
     box.file("requirements.txt",

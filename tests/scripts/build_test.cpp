@@ -11,12 +11,12 @@
 namespace rnnlab {
 namespace {
 
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
-class Build : public testing::Test {
+class Build : public ::testing::Test {
  protected:
   void write_cmake(const std::string& shell_text) const {
     box.file(".venv/bin/cmake", "#!/bin/bash\n" + shell_text + "\n");

@@ -10,7 +10,7 @@
 namespace rnnlab {
 namespace {
 
-class CountTests : public testing::Test {
+class CountTests : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!std::filesystem::exists(kPython)) GTEST_SKIP() << "no .venv: scripts/bootstrap has not run in this checkout";

@@ -9,7 +9,7 @@ namespace rnnlab {
 namespace {
 
 // Two targets, and no compiler.
-class FuzzScript : public testing::Test {
+class FuzzScript : public ::testing::Test {
  protected:
   FuzzScript() {
     box.file("tests/fuzz/csv_fuzz.cpp", "");
@@ -36,7 +36,7 @@ TEST_F(FuzzScript, SaysWhatBringsTheCompiler) { expect_refused("", 4); }
 TEST_F(FuzzScript, TellsItsUse) {
   const ScriptResult result = box.run("scripts/fuzz --help");
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.output, testing::HasSubstr("usage: scripts/fuzz [MINUTES] [NAME...]\n"));
+  EXPECT_THAT(result.output, ::testing::HasSubstr("usage: scripts/fuzz [MINUTES] [NAME...]\n"));
 }
 
 }  // namespace

@@ -7,8 +7,6 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <regex>
 #include <stdexcept>
@@ -29,27 +27,12 @@ fs::path find_tool(const std::string& name) {
   throw std::runtime_error("no " + name + " on this machine");
 }
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-  }
-  return text;
-}
-
 }  // namespace
 
 ScriptBox::ScriptBox() {
-  std::string name = (fs::temp_directory_path() / "rnnlab_scripts_XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  folder_ = name;
   fs::copy(fs::path(RNNLAB_SOURCE_DIR) / "scripts", folder_ / "scripts", fs::copy_options::recursive);
   fs::create_directory(folder_ / "bin");
   for (const char* tool : kPlainTools) fs::create_symlink(find_tool(tool), folder_ / "bin" / tool);
-}
-
-ScriptBox::~ScriptBox() {
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
 }
 
 void ScriptBox::command(const std::string& name, const std::string& shell_text) const {
@@ -58,19 +41,15 @@ void ScriptBox::command(const std::string& name, const std::string& shell_text) 
 }
 
 void ScriptBox::file(const std::string& path, const std::string& content) const {
-  fs::create_directories((folder_ / path).parent_path());
   fs::remove(folder_ / path);
-  std::ofstream(folder_ / path) << content;
+  testing::write_text(folder_ / path, content);
 }
 
 void ScriptBox::remove(const std::string& path) const { fs::remove_all(folder_ / path); }
 
 bool ScriptBox::exists(const std::string& path) const { return fs::exists(folder_ / path); }
 
-std::string ScriptBox::text(const std::string& path) const {
-  std::ifstream stream(folder_ / path);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
+std::string ScriptBox::text(const std::string& path) const { return testing::read_text(folder_ / path); }
 
 ScriptResult ScriptBox::run(const std::string& command_line) const {
   const std::string box = folder_.string();
@@ -83,7 +62,7 @@ ScriptResult ScriptBox::run(const std::string& command_line) const {
   const int status = pclose(pipe.release());
   // Names that mktemp draws differ from run to run.
   static const std::regex drawn_name(R"(BOX/tmp\.\w{10})");
-  const std::string text = std::regex_replace(replaced(output, box, "BOX"), drawn_name, "BOX/tmp");
+  const std::string text = std::regex_replace(testing::replaced(output, box, "BOX"), drawn_name, "BOX/tmp");
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
 }
 

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <string>
 
+#include "base/system/temporary_folder.h"
+
 namespace rnnlab {
 
 struct ScriptResult {
@@ -16,9 +18,6 @@ struct ScriptResult {
 class ScriptBox {
  public:
   ScriptBox();
-  ~ScriptBox();
-  ScriptBox(const ScriptBox&) = delete;
-  ScriptBox& operator=(const ScriptBox&) = delete;
 
   // Adds a command with this shell text.
   void command(const std::string& name, const std::string& shell_text) const;
@@ -31,7 +30,8 @@ class ScriptBox {
   ScriptResult run(const std::string& command_line) const;
 
  private:
-  std::filesystem::path folder_;
+  testing::TemporaryFolder temporary_;
+  std::filesystem::path folder_ = temporary_.path();
 };
 
 }  // namespace rnnlab

@@ -3,11 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 
-#include "base/config/value.h"
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"

@@ -6,17 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
-#include <optional>
 #include <random>
 #include <set>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/config/schema.h"
-#include "base/config/value.h"
 #include "base/numbers.h"
 #include "base/random.h"
 #include "base/text.h"

@@ -12,7 +12,6 @@
 #include <charconv>
 #include <ctime>
 #include <iterator>
-#include <string>
 #include <utility>
 
 #include "base/folder.h"
@@ -139,12 +138,8 @@ double steal_seconds_in(std::string_view counters, const std::vector<int64_t>& c
 }
 
 std::optional<double> throttled_seconds_in(std::string_view cpu_stat) {
-  while (!cpu_stat.empty()) {
-    std::string_view line = take_line(cpu_stat);
-    const std::string_view name = take_word(line);
-    if (name == "throttled_usec") return 1e-6 * static_cast<double>(number_of(take_word(line)));
-    if (name == "throttled_time") return 1e-9 * static_cast<double>(number_of(take_word(line)));
-  }
+  for (const auto& [key, unit] : {std::pair("throttled_usec", 1e-6), std::pair("throttled_time", 1e-9)})
+    if (const auto time = parse_int64(value_of_key(cpu_stat, key, ' '))) return unit * static_cast<double>(*time);
   return std::nullopt;
 }
 

@@ -6,10 +6,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <optional>
 #include <regex>
-#include <string>
 #include <system_error>
 #include <tuple>
 #include <vector>
@@ -82,10 +80,6 @@ std::string temporary_name(const std::string& name) {
 bool is_temporary_name(const std::string& name) {
   static const std::regex kPattern(R"(\..+\.[0-9]+\.tmp)");
   return std::regex_match(name, kPattern);
-}
-
-std::filesystem::path folder_of(const std::filesystem::path& path) {
-  return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
 // Owns a temporary file, and removes the file unless it was renamed.
@@ -236,13 +230,12 @@ uint64_t most_bytes_of(const FileDescriptor& descriptor) {
 
 // Reserves the memory once, because growing the string would hold the text twice.
 void reserve_for(std::string& text, const std::filesystem::path& path, int64_t max_bytes) {
-  std::error_code ignored;
-  const auto num_bytes = static_cast<int64_t>(std::filesystem::file_size(path, ignored));
-  if (ignored || num_bytes > max_bytes) return;
+  const auto num_bytes = num_bytes_of(path);
+  if (!num_bytes || *num_bytes > max_bytes) return;
   try {
-    text.reserve(static_cast<size_t>(num_bytes));
+    text.reserve(static_cast<size_t>(*num_bytes));
   } catch (const std::bad_alloc&) {
-    throw_error(ExitCode::kData, "{}: its {} do not fit into memory", path.string(), format_bytes(num_bytes));
+    throw_error(ExitCode::kData, "{}: its {} do not fit into memory", path.string(), format_bytes(*num_bytes));
   }
 }
 
@@ -260,12 +253,11 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
 std::filesystem::path resolve_output_file(const std::filesystem::path& path, std::string_view advice) {
   const std::optional<struct stat> status = status_of(path);
   if (status) require_ordinary(path, *status, advice);
-  std::error_code ignored;
-  const bool is_link = std::filesystem::is_symlink(path, ignored);
-  if (is_link && !status)
+  const std::filesystem::path link = link_target(path);
+  if (!link.empty() && !status)
     throw_error(ExitCode::kUsage, "{}: is a link to {}, which is missing; create that file, or remove the link",
-                path.string(), in_quotes(std::filesystem::read_symlink(path, ignored).string(), 200));
-  const std::filesystem::path target = is_link ? end_of_links(path) : path;
+                path.string(), in_quotes(link.string(), 200));
+  const std::filesystem::path target = link.empty() ? path : end_of_links(path);
   require_writable_folder(path, folder_of(target));
   if (status && is_kept_by_sticky_folder(folder_of(target), *status))
     throw_error(ExitCode::kUsage, "{}: only its owner may replace it in a folder such as {}; name another file",
@@ -277,8 +269,7 @@ std::filesystem::path resolve_output_file(const std::filesystem::path& path, std
 }
 
 void refuse_link(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_symlink(path, ignored))
+  if (!link_target(path).empty())
     throw_error(ExitCode::kUsage, "{}: is a link, expected a file; remove it, or name another place", path.string());
 }
 

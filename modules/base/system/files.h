@@ -20,14 +20,6 @@ namespace rnnlab {
 // The functions below are the checked system calls that all writers of results use; a failed call throws UserError
 // kDevice with the path and the system's reason.
 
-// Repeats a system call while it is interrupted (EINTR).
-template <class Call>
-auto uninterrupted(Call call) {
-  auto result = call();
-  while (result < 0 && errno == EINTR) result = call();
-  return result;
-}
-
 // Calls open(2) with O_CLOEXEC, again after EINTR; the mode is 0666 without the bits of the umask.
 FileDescriptor open_for_writing(const std::filesystem::path& path, int flags);
 

@@ -7,9 +7,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdint>
-#include <memory>
-#include <string>
 #include <string_view>
 #include <utility>
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/system/json_fields.h"
 
-#include <algorithm>
-
 #include "base/sha256.h"
 
 namespace rnnlab {

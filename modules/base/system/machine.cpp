@@ -16,7 +16,6 @@
 #include <map>
 #include <set>
 #include <sstream>
-#include <string>
 #include <thread>
 
 #include "base/error.h"

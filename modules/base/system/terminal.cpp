@@ -10,21 +10,15 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <limits>
 #include <numeric>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/numbers.h"
 #include "base/text.h"
 
 namespace rnnlab {
 namespace {
-
-std::string environment_variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 size_t columns_of(int descriptor) {
   winsize size{};

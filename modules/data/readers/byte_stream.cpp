@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cerrno>
 #include <limits>
-#include <vector>
 
 #include "base/error.h"
 #include "base/file_handles.h"
@@ -25,8 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void fail_missing(const fs::path& path) {
-  std::error_code error;
-  if (path.has_parent_path() && !fs::exists(path.parent_path(), error))
+  if (!path_exists(folder_of(path)))
     throw_error(ExitCode::kData, "{}: folder '{}' does not exist: check the path", path.string(),
                 path.parent_path().string());
   throw_error(ExitCode::kData, "{}: no such file{}: check the path", path.string(),

@@ -3,13 +3,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "data/readers/byte_stream.h"
 #include "data/readers/csv_pieces.h"
 #include "data/readers/row_threads.h"
 

@@ -9,7 +9,6 @@
 #include <numbers>
 #include <numeric>
 #include <thread>
-#include <vector>
 
 #include "base/error.h"
 #include "base/random.h"

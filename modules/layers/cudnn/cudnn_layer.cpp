@@ -11,7 +11,6 @@
 #include <torch/custom_class.h>
 
 #include "base/error.h"
-#include "layers/cudnn/plan_cache.h"
 #include "layers/device/gpu_support.h"
 #include "layers/execution_path.h"
 #include "layers/parameters.h"

@@ -22,7 +22,6 @@
 #include "base/system/files.h"
 #include "base/system/gpu_info.h"
 #include "layers/cells/cell.h"
-#include "layers/cudnn/rnn_plan.h"
 #include "layers/execution_path.h"
 
 namespace rnnlab {

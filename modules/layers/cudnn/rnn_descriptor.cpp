@@ -8,7 +8,6 @@
 
 #include <array>
 
-#include "base/error.h"
 #include "base/text.h"
 #include "layers/cells/cell.h"
 #include "layers/device/number_types.h"

@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <type_traits>
 #include <variant>
 #include <vector>
 

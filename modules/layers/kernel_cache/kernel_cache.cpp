@@ -10,7 +10,6 @@
 #include "base/folder.h"
 #include "base/sha256.h"
 #include "base/system/files.h"
-#include "layers/kernel_cache/nvrtc.h"
 
 namespace rnnlab {
 namespace {
@@ -161,8 +160,7 @@ constexpr const char* kFolder = "kernels";
 
 // Returns the folder of kernels that the build compiled; empty if the path of the program is unknown.
 std::filesystem::path folder_of_build() {
-  std::error_code unknown;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  const std::filesystem::path program = link_target("/proc/self/exe");
   return program.empty() ? program : program.parent_path() / kFolder;
 }
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <mutex>
 #include <stdexcept>
-#include <string>
 
 #include "base/error.h"
 #include "layers/kernel_cache/kernel_cache.h"

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <vector>
 
+#include "base/text.h"
+
 namespace rnnlab::kernels {
 namespace {
 
@@ -26,11 +28,8 @@ void append(std::vector<CodeFor>& all, std::string_view item) {
 
 std::vector<CodeFor> parsed(std::string_view code) {
   std::vector<CodeFor> all;
-  while (!code.empty()) {
-    const size_t end = code.find(' ');
-    append(all, code.substr(0, end));
-    code = end == std::string_view::npos ? "" : code.substr(end + 1);
-  }
+  if (code.empty()) return all;
+  for (const std::string& item : split(code, ' ')) append(all, item);
   return all;
 }
 
@@ -44,12 +43,7 @@ std::string described(const std::vector<CodeFor>& all, CodeForm form, std::strin
   std::vector<std::string> gpus;
   for (const CodeFor& one : all)
     if (one.form == form) gpus.push_back(text_of(one.gpu));
-  std::string text;
-  for (size_t i = 0; i < gpus.size(); ++i) {
-    const bool is_last = i + 1 == gpus.size();
-    text += (i == 0 ? "" : is_last ? " and " : ", ") + gpus[i];
-  }
-  return text.empty() ? "" : std::string(name) + " for " + text;
+  return gpus.empty() ? "" : std::string(name) + " for " + join_with_and(gpus);
 }
 
 }  // namespace

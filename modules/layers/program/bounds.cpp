@@ -2,7 +2,6 @@
 #include "layers/program/bounds.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>

@@ -2,7 +2,6 @@
 #include "layers/program/join_sides.h"
 
 #include <optional>
-#include <utility>
 #include <vector>
 
 namespace rnnlab {

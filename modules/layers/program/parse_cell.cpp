@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "base/error.h"
@@ -15,7 +14,6 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "layers/program/join_sides.h"
-#include "layers/program/tokens.h"
 
 namespace rnnlab {
 namespace {

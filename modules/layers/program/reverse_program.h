@@ -5,7 +5,6 @@
 // be computed again cheaply from the states before and after the step. Derivatives are LibTorch's, also at kinks.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "layers/program/cell_program.h"

@@ -8,7 +8,6 @@
 // The file also registers the operators with which Python asks about cells: torch.ops.rnnlab.read_cell and others.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "layers/recurrent_options.h"

@@ -28,16 +28,6 @@ struct States {
 // initial hidden states, initial inner states (if the cell has them), then the weights of each layer that the cell has.
 inline size_t first_parameter(Cell cell) { return has_cell_state(cell) ? 3 : 2; }
 
-// Appends the tensors of a layer's weights, or of their gradients, that the cell has.
-template <class Weights>
-void append_weights(std::vector<at::Tensor>& list, const PassSpec& spec, const Weights& weights) {
-  list.push_back(weights.weight_ih);
-  if (spec.has_recurrent_product()) list.push_back(weights.weight_hh);
-  list.push_back(weights.bias_ih);
-  if (spec.code->columns.has_hidden_bias) list.push_back(weights.bias_hh);
-  if (spec.code->columns.vectors > 0) list.push_back(weights.vectors);
-}
-
 // Allocates the states of a sequence (T, B, ...), each in one piece, so that a diagonal through the layers is one
 // operand, and all initial states are one, too.
 States empty_states(const PassSpec& spec, const std::vector<at::Tensor>& operands, const at::Tensor& sequence,
@@ -127,7 +117,8 @@ class StackFunction : public torch::autograd::Function<StackFunction<Pass>> {
     }
     List list = {gradients.input, stack_if(context.needs_input_grad(1), hidden)};
     if (!cell.empty()) list.push_back(stack_if(context.needs_input_grad(2), cell));
-    for (const WeightGradients& of_layer : gradients.weights) append_weights(list, pass.spec, of_layer);
+    for (const WeightGradients& of_layer : gradients.weights)
+      pass.spec.each_weight(of_layer, [&](const at::Tensor& gradient) { list.push_back(gradient); });
     if (gradients.weights.empty()) list.resize(list.size() + gradients.initial.size() * pass.spec.num_weights());
     list.resize(list.size() + pass.num_masks + 1);
     return list;
@@ -141,7 +132,8 @@ UnrolledResult run_stack(const typename Pass::Spec& spec, const UnrolledInput& i
   const c10::impl::ExcludeDispatchKeyGuard without_autocast(c10::autocast_dispatch_keyset);
   std::vector<at::Tensor> operands = {input.sequence, input.hidden};
   if (has_cell_state(spec.cell)) operands.push_back(input.cell);
-  for (const DirectionWeights& layer : input.layers) append_weights(operands, spec, layer);
+  for (const DirectionWeights& layer : input.layers)
+    spec.each_weight(layer, [&](const at::Tensor& weight) { operands.push_back(weight); });
   return split_states(spec.cell,
                       StackFunction<Pass>::apply(at::TensorList(operands), at::TensorList(input.masks), spec));
 }

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
+#include <map>
 #include <vector>
 
 #include "layers/program/tensor_operations.h"
@@ -17,6 +17,7 @@ namespace rnnlab {
 namespace {
 
 using kernels::kNoColumn;
+using kernels::TileAction;
 using kernels::TileInstruction;
 
 // Values that a step writes at its end, because they may take the place of what it reads: one operator for all columns
@@ -45,6 +46,8 @@ class Results {
 
 // Runs the instructions of a pass. All that is computed has the accumulation type.
 class TensorStep {
+  using enum TileAction;
+
  public:
   TensorStep(const UnrolledSpec& spec, const LayerTrace& trace, int64_t t)
       : code_(*spec.code),
@@ -58,35 +61,37 @@ class TensorStep {
   void run_forward(const at::Tensor& recurrent) {
     set_sums(recurrent);
     for (const TileInstruction& at : code_.forward) execute(at);
-    states_.write(trace_.hidden[rows_.after], 0, 1);
+    results_[kStoreState].write(trace_.hidden[rows_.after], 0, 1);
     if (trace_.read_hidden.defined())
       trace_.read_hidden[rows_.after].copy_(zero_where(next_starts_, trace_.hidden[rows_.after]));
-    if (trace_.cell.defined()) states_.write(trace_.cell[rows_.after], 1, code_.columns.inner);
-    kept_.write(trace_.gates[t_], 0, num_first_kept());
+    if (trace_.cell.defined()) results_[kStoreState].write(trace_.cell[rows_.after], 1, code_.columns.inner);
+    results_[kStoreKept].write(trace_.gates[t_], 0, num_first_kept());
     if (trace_.more_kept.defined())
-      kept_.write(trace_.more_kept[t_], num_first_kept(), code_.columns.kept - num_first_kept());
+      results_[kStoreKept].write(trace_.more_kept[t_], num_first_kept(), code_.columns.kept - num_first_kept());
   }
 
   void run_operands(const at::Tensor& recurrent) {
     set_sums(recurrent);
     for (const TileInstruction& at : code_.operands) execute(at);
-    operands_.write(trace_.operands[t_], 0, code_.columns.operands);
+    results_[kStoreOperand].write(trace_.operands[t_], 0, code_.columns.operands);
   }
 
   void run_product_sides(const LayerGradients& gradients, NextStep next) {
     set_gradients(gradients, next);
     for (const TileInstruction& at : code_.product_sides) execute(at);
-    for (const uint8_t at : code_.operand_columns) hidden_sides_.write(column(gradients.recurrent_side[t_], at), at, 1);
+    for (const uint8_t at : code_.operand_columns)
+      results_[kStoreHiddenSide].write(column(gradients.recurrent_side[t_], at), at, 1);
   }
 
   void run_backward(const LayerGradients& gradients, NextStep next) {
     set_gradients(gradients, next);
     for (const TileInstruction& at : code_.backward) execute(at);
-    input_sides_.write(gradients.input_side[t_], 0, code_.columns.input);
-    if (code_.has_sides_apart) hidden_sides_.write(gradients.recurrent_side[t_], 0, code_.columns.hidden);
-    if (gradients.carry.defined()) carry_.write(gradients.carry, 0, code_.columns.carried);
+    results_[kStoreInputSide].write(gradients.input_side[t_], 0, code_.columns.input);
+    if (code_.has_sides_apart) results_[kStoreHiddenSide].write(gradients.recurrent_side[t_], 0, code_.columns.hidden);
+    if (gradients.carry.defined()) results_[kStoreCarry].write(gradients.carry, 0, code_.columns.carried);
     if (gradients.carry.defined() && starts_.defined()) gradients.carry.masked_fill_(starts_, 0);
-    if (gradients.vectors.defined()) vectors_.write(gradients.vectors[t_], 0, code_.columns.vectors);
+    if (gradients.vectors.defined())
+      results_[kStoreVectorGradient].write(gradients.vectors[t_], 0, code_.columns.vectors);
   }
 
  private:
@@ -163,8 +168,6 @@ class TensorStep {
   }
 
   void execute(const TileInstruction& at) {
-    using enum kernels::TileAction;
-    const auto store_in = [&](Results& results) { results.put(at.index, whole(tiles_[at.a], like_)); };
     switch (at.action) {
       case kCompute:
         tiles_[at.target] = computed(at);
@@ -176,19 +179,13 @@ class TensorStep {
         tiles_[at.target] = {kept(at.index), {}};
         return;
       case kStoreState:
-        return store_in(states_);
       case kStoreKept:
-        return store_in(kept_);
       case kStoreInputSide:
-        return store_in(input_sides_);
       case kStoreHiddenSide:
-        return store_in(hidden_sides_);
       case kStoreCarry:
-        return store_in(carry_);
       case kStoreVectorGradient:
-        return store_in(vectors_);
       case kStoreOperand:
-        return store_in(operands_);
+        results_[at.action].put(at.index, whole(tiles_[at.a], like_));
     }
   }
 
@@ -201,8 +198,8 @@ class TensorStep {
   std::vector<at::Tensor> sums_;             // (B, H) acc each, by place (StepCode)
   std::vector<at::Tensor> state_gradients_;  // likewise, by state
   std::array<Operand, kernels::kMostTiles> tiles_;
-  at::Tensor operand_gradients_;  // (B, operands * H)
-  Results states_, kept_, operands_, input_sides_, hidden_sides_, carry_, vectors_;
+  at::Tensor operand_gradients_;           // (B, operands * H)
+  std::map<TileAction, Results> results_;  // by the action that stores them
 };
 
 }  // namespace

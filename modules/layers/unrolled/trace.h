@@ -113,10 +113,22 @@ struct PassSpec {
   // Returns whether a step waits for a product: whether a gate reads the hidden state.
   bool has_recurrent_product() const { return code->columns.hidden > 0; }
 
-  // Returns how many tensors the weights of a layer are (DirectionWeights); the others are undefined.
+  // Calls use(tensor) for each of a layer's weights, or of their gradients, that the cell has, in their order.
+  template <class Weights, class Use>
+  void each_weight(Weights& weights, const Use& use) const {
+    use(weights.weight_ih);
+    if (has_recurrent_product()) use(weights.weight_hh);
+    use(weights.bias_ih);
+    if (code->columns.has_hidden_bias) use(weights.bias_hh);
+    if (code->columns.vectors > 0) use(weights.vectors);
+  }
+
+  // Returns how many tensors these are.
   size_t num_weights() const {
-    return size_t{2} + (has_recurrent_product() ? 1 : 0) + (code->columns.has_hidden_bias ? 1 : 0) +
-           (code->columns.vectors > 0 ? 1 : 0);
+    DirectionWeights weights;
+    size_t count = 0;
+    each_weight(weights, [&](const at::Tensor&) { ++count; });
+    return count;
   }
 };
 

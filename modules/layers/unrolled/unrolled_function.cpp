@@ -31,11 +31,7 @@ void begin_trace(LayerTrace& trace, size_t layer, const PassSpec& spec, const st
                  const States& states, Allocate allocate) {
   const auto* next = operands.data() + first_parameter(spec.cell) + layer * spec.num_weights();
   const auto index = static_cast<int64_t>(layer);
-  trace.weights.weight_ih = (next++)->contiguous();
-  if (spec.has_recurrent_product()) trace.weights.weight_hh = (next++)->contiguous();
-  trace.weights.bias_ih = (next++)->contiguous();
-  if (spec.code->columns.has_hidden_bias) trace.weights.bias_hh = (next++)->contiguous();
-  if (spec.code->columns.vectors > 0) trace.weights.vectors = next->contiguous();
+  spec.each_weight(trace.weights, [&](at::Tensor& weight) { weight = (next++)->contiguous(); });
   trace.hidden = states.hidden[index];
   if (states.cell.defined()) trace.cell = states.cell[index];
   const int64_t num_steps = trace.hidden.size(0) - 1, batch_size = trace.hidden.size(1);

@@ -16,8 +16,6 @@
 #include "base/folder.h"
 #include "base/numbers.h"
 #include "base/sha256.h"
-#include "base/system/files.h"
-#include "base/system/json_fields.h"
 #include "base/system/locks.h"
 #include "base/text.h"
 
@@ -250,11 +248,10 @@ Manifest read_manifest(const fs::path& checkpoint) {
 }
 
 void check_size(const fs::path& path, const FileRecord& wanted) {
-  std::error_code error;
-  const auto bytes = static_cast<int64_t>(fs::file_size(path, error));
-  if (!error && bytes != wanted.bytes)  // opening the file will report the error
+  const auto bytes = num_bytes_of(path);
+  if (bytes && *bytes != wanted.bytes)  // opening the file will report the error
     throw_checkpoint_error("{}: {} bytes, expected {} by the manifest; the file is damaged or was cut off",
-                           path.string(), bytes, wanted.bytes);
+                           path.string(), *bytes, wanted.bytes);
 }
 
 void check_digest(const fs::path& path, const Sha256& digest, const FileRecord& wanted) {

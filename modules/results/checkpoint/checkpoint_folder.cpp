@@ -7,10 +7,10 @@
 
 #include "base/error.h"
 #include "base/fields.h"
+#include "base/folder.h"
 #include "base/system/files.h"
 #include "base/system/json_fields.h"
 #include "base/system/locks.h"
-#include "results/checkpoint/checkpoint.h"
 
 namespace rnnlab {
 namespace {
@@ -57,11 +57,8 @@ std::vector<CheckpointPlace> up_to(const fs::path& folder, int64_t newest) {
 
 std::vector<CheckpointPlace> list_checkpoints(const fs::path& folder) {
   std::vector<CheckpointPlace> places;
-  for (const std::string& name : names_in(folder)) {
-    std::error_code ignored;
-    const auto step = step_of(name);
-    if (step && fs::is_directory(folder / name, ignored)) places.push_back({*step, folder / name});
-  }
+  for (const std::string& name : names_in(folder))
+    if (const auto step = step_of(name); step && is_folder(folder / name)) places.push_back({*step, folder / name});
   std::ranges::sort(places, {}, &CheckpointPlace::step);
   return places;
 }
@@ -83,8 +80,7 @@ std::optional<CheckpointPlace> best_checkpoint(const fs::path& folder) {
   const auto step = best_step(folder);
   if (!step) return std::nullopt;
   CheckpointPlace place{*step, folder / step_folder_name(*step)};
-  std::error_code ignored;
-  if (!fs::is_directory(place.path, ignored))
+  if (!is_folder(place.path))
     throw_checkpoint_error("{}: names step {}, but {} is missing; use a different checkpoint",
                            (folder / kBestFile).string(), *step, place.path.string());
   return place;
@@ -93,8 +89,7 @@ std::optional<CheckpointPlace> best_checkpoint(const fs::path& folder) {
 void mark_best_checkpoint(const fs::path& folder, int64_t step) {
   // Without the lock, another process would remove the temporary file as a leftover.
   const FolderLock lock(folder, WhenTaken::kWait);
-  std::error_code ignored;
-  RNNLAB_INVARIANT(fs::is_directory(folder / step_folder_name(step), ignored),
+  RNNLAB_INVARIANT(is_folder(folder / step_folder_name(step)),
                    "a checkpoint must exist before it is marked as the best");
   write_file_atomically(folder / kBestFile, sealed_text(to_json(BestMark{.step = step})));
 }

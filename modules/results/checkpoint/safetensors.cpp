@@ -5,19 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cstdint>
 #include <limits>
-#include <map>
 #include <set>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "base/config/enum_names.h"
-#include "base/error.h"
 #include "base/numbers.h"
 #include "base/system/files.h"
 #include "base/text.h"

@@ -6,14 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <cstring>
 #include <ctime>
 #include <numeric>
 #include <protozero/pbf_writer.hpp>
-#include <string_view>
-#include <vector>
 
 #include "base/numbers.h"
 

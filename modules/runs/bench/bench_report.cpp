@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <numeric>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/random.h"
 #include "base/statistics.h"
 #include "base/system/files.h"
@@ -37,17 +37,10 @@ class ResampledDifference {
       whole_[i] = samples_of_whole_[round];
       part_[i] = samples_of_part_[round];
     }
-    return median_of(whole_) - median_of(part_);
+    return median_in_place(whole_) - median_in_place(part_);
   }
 
  private:
-  static double median_of(std::vector<double>& values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    if (values.size() % 2 == 1) return *middle;
-    return (*middle + *std::max_element(values.begin(), middle)) / 2;
-  }
-
   const std::vector<double>& samples_of_whole_;
   const std::vector<double>& samples_of_part_;
   std::vector<double> whole_, part_;
@@ -158,8 +151,7 @@ void check_rounds(const Measurement& measurement, const std::string& file, size_
 
 // Returns a part's time without its interval, which is slow to compute for one process.
 double mean_of(const Part& part, const std::vector<double>& of_processes) {
-  if (!part.is_difference) return geometric_mean(of_processes);
-  return std::accumulate(of_processes.begin(), of_processes.end(), 0.0) / static_cast<double>(of_processes.size());
+  return part.is_difference ? arithmetic_mean(of_processes) : geometric_mean(of_processes);
 }
 
 // Detects times that were edited without their samples.
@@ -318,8 +310,7 @@ BenchReport checked(BenchReport report, const std::string& file) {
 // This check comes before parsing, so that a file of a different kind gets a clear message instead of a JSON error.
 void check_is_benchmark(const std::string& file) {
   constexpr size_t kEnough = 256;
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored))
+  if (!path_exists(file))
     throw_error(ExitCode::kUsage, "{0}: no such file; run `rnnlab bench --json {0}` with the same keys to write it",
                 file);
   const std::string beginning = read_beginning(file, kEnough);

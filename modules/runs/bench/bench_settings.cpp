@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 
-#include "base/config/schema.h"
 #include "base/config/sweep.h"
 #include "base/text.h"
 #include "layers/cells/cell_settings.h"

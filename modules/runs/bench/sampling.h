@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <string>
 #include <vector>
 
 namespace rnnlab {

@@ -13,8 +13,6 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <memory>
 
 #include "base/error.h"
 #include "base/text.h"

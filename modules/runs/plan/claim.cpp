@@ -13,9 +13,7 @@
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
-#include <cstdlib>
 #include <ctime>
-#include <filesystem>
 #include <mutex>
 #include <thread>
 
@@ -24,7 +22,6 @@
 #include "base/numbers.h"
 #include "base/random.h"
 #include "base/regular_file.h"
-#include "base/system/files.h"
 #include "base/system/json_fields.h"
 #include "base/system/machine.h"
 #include "base/text.h"
@@ -32,21 +29,11 @@
 namespace rnnlab {
 namespace {
 
-std::string own_process_space() {
-  std::error_code unreadable;
-  const auto target = std::filesystem::read_symlink("/proc/self/ns/pid", unreadable);
-  return unreadable ? "" : target.string();
-}
-
-std::string variable_or_empty(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 std::string own_job() {
-  const std::string array = variable_or_empty("SLURM_ARRAY_JOB_ID"), task = variable_or_empty("SLURM_ARRAY_TASK_ID");
+  const std::string array = environment_variable("SLURM_ARRAY_JOB_ID"),
+                    task = environment_variable("SLURM_ARRAY_TASK_ID");
   if (!array.empty() && !task.empty()) return fmt::format("Slurm job {}_{}", array, task);
-  const std::string job = variable_or_empty("SLURM_JOB_ID");
+  const std::string job = environment_variable("SLURM_JOB_ID");
   return job.empty() ? "" : "Slurm job " + job;
 }
 
@@ -72,7 +59,7 @@ int64_t start_in_stat(std::string_view stat) {
 WorkerId this_worker() {
   return {.host = host_name(),
           .boot = std::string(trim(system_text("/proc/sys/kernel/random/boot_id"))),
-          .process_space = own_process_space(),
+          .process_space = link_target("/proc/self/ns/pid").string(),
           .process = ::getpid(),
           .started = start_of(::getpid()),
           .job = own_job()};

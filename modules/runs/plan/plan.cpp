@@ -6,15 +6,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "base/error.h"
 #include "base/folder.h"
 #include "base/random.h"
-#include "base/system/files.h"
 #include "base/system/gpu_info.h"
 #include "base/system/json_fields.h"
 #include "base/system/machine.h"

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "base/numbers.h"
+#include "base/statistics.h"
 #include "base/text.h"
 #include "layers/layer_kind.h"
 #include "results/environment.h"
@@ -184,8 +184,7 @@ Chart heat_map(const BenchReport& report, const Grid& grid, const std::string& l
   const std::string first = report.rows[0].key.layer_text();
   const bool is_first = layer == first;
   HeatMap map = empty_map(report, grid);
-  map.value = is_first ? Axis{.name = "forward and backward pass", .unit = "ms"}
-                       : Axis{.name = "gain over " + first, .unit = ""};
+  map.value = is_first ? Axis{.name = "forward and backward pass", .unit = "ms"} : Axis{.name = "gain over " + first};
   for (const BenchRow& row : report.rows) {
     if (row.key.layer_text() != layer || !row.measurement) continue;
     std::optional<double>& cell = cell_of(map, down_label(grid, row.key), across_label(grid, row.key));
@@ -270,9 +269,9 @@ struct Gains {
 };
 
 double mean_gain(const Gains& gains) {
-  double sum = 0;
-  for (const Estimate& gain : gains.at_sizes) sum += std::log(gain.value);
-  return std::exp(sum / static_cast<double>(gains.at_sizes.size()));
+  std::vector<double> values;
+  for (const Estimate& gain : gains.at_sizes) values.push_back(gain.value);
+  return geometric_mean(values);
 }
 
 std::vector<Gains> gains_of(const BenchReport& report) {
@@ -341,7 +340,7 @@ std::vector<Block> opening_notices(const Benchmark& benchmark) {
 
 Section bench_section(const Benchmark& benchmark, const std::string& prefix) {
   const BenchReport& report = benchmark.report;
-  Section section = {.id = prefix, .heading = "Benchmark " + benchmark.file, .blocks = {}};
+  Section section = {.id = prefix, .heading = "Benchmark " + benchmark.file};
   std::vector<Block>& blocks = section.blocks;
   Sentences opening = {machine_lines(report.environment)};
   if (!report.rows.empty()) opening.lines.push_back("All rows: " + shared_text(keys_of(report.rows)) + ".");

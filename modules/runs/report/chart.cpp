@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 
@@ -244,8 +243,8 @@ Curve pooled(const std::vector<const Curve*>& runs, Pool pool) {
 }  // namespace
 
 PooledCurves pooled_by_group(const Curves& chart) {
-  PooledCurves all = {.curves = {chart.x, chart.y, {}}, .rule = ""};
-  if (std::ranges::any_of(chart.curves, has_intervals)) return {.curves = chart, .rule = ""};
+  PooledCurves all = {.curves = {chart.x, chart.y, {}}};
+  if (std::ranges::any_of(chart.curves, has_intervals)) return {.curves = chart};
   const bool is_time = chart.y.unit == "s";
   for (const auto& runs : curves_by_group(chart))
     all.curves.curves.push_back(pooled(runs, is_time ? pooled_seconds : pooled_metric));

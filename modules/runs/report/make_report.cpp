@@ -5,18 +5,15 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
 #include "base/system/json_fields.h"
 #include "base/text.h"
 #include "results/comparison.h"
 #include "results/run_folder.h"
-#include "runs/report/sections.h"
 #include "runs/report/text.h"
 
 namespace rnnlab::report {
@@ -86,8 +83,7 @@ class ReportBuilder {
  private:
   // Runs with other work have no ratio, and all other differences count as forced.
   Comparison compared(const std::vector<RunRecord>& runs) const {
-    Comparison comparison =
-        compare(runs, {.baseline = "", .on_difference = OnDifference::kReport, .price_per_hour = price_per_hour_});
+    Comparison comparison = compare(runs, {.on_difference = OnDifference::kReport, .price_per_hour = price_per_hour_});
     comparison.forced = std::exchange(comparison.differences, {});
     return comparison;
   }

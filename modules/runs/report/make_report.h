@@ -2,7 +2,6 @@
 // Makes a report from measurements: comparisons of training runs, and benchmarks of layers.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,8 +19,8 @@ struct UnreadableSource {
 };
 
 struct Sources {
-  std::vector<RunRecord> runs;
-  std::vector<Benchmark> benchmarks;
+  std::vector<RunRecord> runs = {};
+  std::vector<Benchmark> benchmarks = {};
   std::vector<UnreadableSource> left_out = {};
   std::vector<RunPredictions> predictions = {};
   std::optional<double> price_per_hour = std::nullopt;  // of the machine (results/epoch_cost.h)

@@ -19,9 +19,9 @@ void append_confusion(std::vector<Block>& blocks, const DetailedMetrics& metrics
     return;
   }
   HeatMap map;
-  map.x = {.name = "predicted class", .unit = ""};
-  map.y = {.name = "class of the target", .unit = ""};
-  map.value = {.name = metrics.row + "s", .unit = ""};
+  map.x = {.name = "predicted class"};
+  map.y = {.name = "class of the target"};
+  map.value = {.name = metrics.row + "s"};
   for (const ClassMetrics& one : metrics.classes) {
     map.columns.push_back(one.name);
     map.rows.push_back(one.name);
@@ -38,7 +38,7 @@ void append_confusion(std::vector<Block>& blocks, const DetailedMetrics& metrics
 }
 
 Curve curve_of(const std::string& name, const std::vector<double>& values, size_t style) {
-  Curve curve = {.group = name, .name = name, .points = {}, .style = style};
+  Curve curve = {.group = name, .name = name, .style = style};
   for (const double value : values) curve.points.push_back({.x = static_cast<double>(curve.points.size()), .y = value});
   return curve;
 }
@@ -58,8 +58,8 @@ std::string description_of_band(const std::vector<double>& levels) {
 }
 
 Axis axis_of_samples(const ForecastCurve& forecast, const PredictionOverview& overview) {
-  if (!forecast.dates.empty()) return {.name = overview.id_name, .unit = "", .labels = forecast.dates};
-  return {.name = overview.is_series ? overview.metrics.row : "rank of the target", .unit = ""};
+  if (!forecast.dates.empty()) return {.name = overview.id_name, .labels = forecast.dates};
+  return {.name = overview.is_series ? overview.metrics.row : "rank of the target"};
 }
 
 Chart forecast_chart(const ForecastCurve& forecast, const PredictionOverview& overview, const std::string& id) {
@@ -73,16 +73,15 @@ Chart forecast_chart(const ForecastCurve& forecast, const PredictionOverview& ov
                                "{}, evenly spread over the part, in the order of their targets and in their "
                                "units.",
                                count);
-  return {
-      .id = id,
-      .title = fmt::format("{}: target and prediction", forecast.target),
-      .description = description + description_of_band(overview.levels),
-      .body = Curves{axis_of_samples(forecast, overview), {.name = forecast.target, .unit = ""}, std::move(curves)}};
+  return {.id = id,
+          .title = fmt::format("{}: target and prediction", forecast.target),
+          .description = description + description_of_band(overview.levels),
+          .body = Curves{axis_of_samples(forecast, overview), {.name = forecast.target}, std::move(curves)}};
 }
 
 Curve curve_by_horizon(const std::string& name, const std::vector<double>& errors, const std::vector<int64_t>& horizons,
                        size_t style) {
-  Curve curve = {.group = name, .name = name, .points = {}, .style = style};
+  Curve curve = {.group = name, .name = name, .style = style};
   for (size_t i = 0; i < errors.size(); ++i)
     curve.points.push_back({.x = static_cast<double>(horizons[i]), .y = errors[i]});
   return curve;
@@ -100,7 +99,7 @@ Chart horizon_chart(const PredictionOverview& overview, const std::string& id) {
   return {.id = id,
           .title = "Error by horizon",
           .description = "RMSE in the units of the target, by the number of rows after the window.",
-          .body = Curves{{.name = "horizon", .unit = "rows"}, {.name = "RMSE", .unit = ""}, std::move(curves)}};
+          .body = Curves{{.name = "horizon", .unit = "rows"}, {.name = "RMSE"}, std::move(curves)}};
 }
 
 NamedTable error_table(const PredictionOverview& overview, const std::string& prefix) {
@@ -137,7 +136,7 @@ void append_baselines(std::vector<Block>& blocks, const std::optional<PartQualit
 
 Section prediction_section(const std::string& run, const RunPredictions& predictions, const std::string& prefix) {
   const PredictionOverview& overview = *predictions.overview;
-  Section section = {.id = prefix, .heading = "Predictions of " + run, .blocks = {}};
+  Section section = {.id = prefix, .heading = "Predictions of " + run};
   std::vector<Block>& blocks = section.blocks;
   blocks.emplace_back(Sentences{{fmt::format("From the checkpoint that predict uses, on {}.", overview.data)}});
   append_baselines(blocks, predictions.quality, prefix);

@@ -21,8 +21,8 @@ namespace rnnlab::report {
 enum class Scale { kLinear, kLogarithmic };
 
 struct Axis {
-  std::string name;  // "training time of an epoch"
-  std::string unit;  // "s", or "" for a count or a ratio
+  std::string name;       // "training time of an epoch"
+  std::string unit = {};  // "s", or "" for a count or a ratio
   Scale scale = Scale::kLinear;
   std::vector<std::string> labels =
       {};  // of the positions 0, 1, 2 ...: dates; empty if the numbers themselves are shown
@@ -46,14 +46,14 @@ enum class IntervalLook { kWhiskers, kBand };  // a band: every point has an int
 struct Curve {
   std::string group;  // curves of one group have the same style and are shown and hidden together
   std::string name;   // unique
-  std::vector<Point> points;
+  std::vector<Point> points = {};
   size_t style = 0;  // chooses colour and dashes: the position of the group among all groups of its section
   IntervalLook intervals = IntervalLook::kWhiskers;
 };
 
 struct Curves {
   Axis x, y;
-  std::vector<Curve> curves;
+  std::vector<Curve> curves = {};
 };
 
 struct Bar {
@@ -65,7 +65,7 @@ struct Bar {
 
 struct Bars {
   Axis value;
-  std::vector<Bar> bars;
+  std::vector<Bar> bars = {};
 };
 
 enum class StepKind {
@@ -88,8 +88,8 @@ struct Waterfall {
 
 struct HeatMap {
   Axis x, y, value;
-  std::vector<std::string> columns, rows;
-  std::vector<std::vector<std::optional<double>>> cells;  // by row
+  std::vector<std::string> columns = {}, rows = {};
+  std::vector<std::vector<std::optional<double>>> cells = {};  // by row
 };
 
 // Returns the cell of a row and a column that exist in the map.
@@ -101,7 +101,7 @@ enum class Prominence { kOpen, kFolded };
 struct Chart {
   std::string id;                         // file name and anchor, of letters, digits, '-' and '_'; unique in a report
   std::string title;                      // "Epoch time by epoch"
-  std::string description;                // one or two sentences: what the chart shows and how to read it
+  std::string description = {};           // one or two sentences: what the chart shows and how to read it
   Prominence data = Prominence::kFolded;  // of the table below the chart
   std::variant<Curves, Bars, Waterfall, HeatMap> body;
 };
@@ -144,8 +144,8 @@ Scale scale_for(const std::vector<double>& values);
 
 // Pools the curves of each group into one curve, for a table with one column a group. Charts keep one curve a run.
 struct PooledCurves {
-  Curves curves;     // "cpu fused (5 runs)" for several runs; a single curve, and curves with intervals, are unchanged
-  std::string rule;  // "of several runs the geometric mean"; "" if nothing was pooled
+  Curves curves;  // "cpu fused (5 runs)" for several runs; a single curve, and curves with intervals, are unchanged
+  std::string rule = {};  // "of several runs the geometric mean"; "" if nothing was pooled
 };
 
 // Pools the values at each x over the runs that have a value there: seconds by geometric mean, as in the comparison's
@@ -192,13 +192,13 @@ using Block = std::variant<Answer, Notice, Sentences, Heading, NamedTable, Chart
 struct Section {
   std::string id;
   std::string heading;
-  std::vector<Block> blocks;
+  std::vector<Block> blocks = {};
 };
 
 struct Report {
   std::string title;
-  std::vector<Block> opening;  // before everything else
-  std::vector<Section> sections;
+  std::vector<Block> opening = {};  // before everything else
+  std::vector<Section> sections = {};
 };
 
 }  // namespace rnnlab::report

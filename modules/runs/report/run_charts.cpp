@@ -16,7 +16,7 @@
 namespace rnnlab::report {
 namespace {
 
-const Axis kEpochAxis = {.name = "epoch", .unit = ""};
+const Axis kEpochAxis = {.name = "epoch"};
 const Axis kWallTimeAxis = {.name = "wall time of training and validation", .unit = "s"};
 const Axis kEpochTimeAxis = {.name = "training time of an epoch", .unit = "s"};
 
@@ -105,8 +105,7 @@ std::string about_curves(const std::vector<RunGroup>& groups) {
 Chart metric_chart(const std::vector<RunGroup>& groups, const EpochColumn& column, XAxis x_axis,
                    const std::string& prefix) {
   const std::string name = name_in_titles(column);
-  return curve_chart(groups, x_axis, {.name = name, .unit = ""},
-                     [&](const EpochRow& row) { return number_in(row, column); },
+  return curve_chart(groups, x_axis, {.name = name}, [&](const EpochRow& row) { return number_in(row, column); },
                      {.id = prefix + "-" + with_underscores_as('-', column.name),
                       .title = capitalized(name),
                       .description = about_curves(groups)});
@@ -118,7 +117,7 @@ std::optional<Interval> interval_of(const std::optional<double>& low, const std:
 
 // Returns the curve of speed-ups for the same work on several numbers of devices, starting with the fewest devices.
 Curve speed_up_curve(const Comparison& comparison, const DeviceSpeed& reference) {
-  Curve curve{.group = "over " + reference.reference, .name = "over " + reference.reference, .points = {}};
+  Curve curve{.group = "over " + reference.reference, .name = "over " + reference.reference};
   curve.points.push_back({static_cast<double>(reference.reference_devices), 1});
   for (const GroupResult& group : comparison.groups)
     if (group.device_speed && group.device_speed->reference == reference.reference)
@@ -132,7 +131,7 @@ Curve speed_up_curve(const Comparison& comparison, const DeviceSpeed& reference)
 Curve ideal_curve(int64_t fewest_devices, const std::set<double>& devices) {
   const auto fewest = static_cast<double>(fewest_devices);
   const std::string name = fewest_devices == 1 ? "ideal" : fmt::format("ideal, from {} devices on", fewest_devices);
-  Curve curve{.group = name, .name = name, .points = {}};
+  Curve curve{.group = name, .name = name};
   for (const double number : devices)
     if (number >= fewest) curve.points.push_back({number, number / fewest});
   return curve;
@@ -176,7 +175,7 @@ std::vector<Chart> metric_curves(const std::vector<RunGroup>& groups, const std:
 
 std::vector<Chart> time_bars(const Comparison& comparison, const std::string& prefix) {
   Bars times = {kEpochTimeAxis, {}};
-  Bars ratios = {{.name = "time over that of " + comparison.baseline, .unit = ""}, {}};
+  Bars ratios = {{.name = "time over that of " + comparison.baseline}, {}};
   for (size_t style = 0; style < comparison.groups.size(); ++style) {
     const GroupResult& group = comparison.groups[style];
     if (!group.seconds) continue;
@@ -225,7 +224,7 @@ std::vector<Chart> speed_up_curves(const Comparison& comparison, const std::stri
                "The time of an epoch on the fewest devices over that on more, at the same work. The whiskers "
                "are 95 % intervals, from three processes a side on.",
            .data = Prominence::kOpen,
-           .body = Curves{{.name = "devices", .unit = ""}, {.name = "speed-up", .unit = ""}, std::move(curves)}}};
+           .body = Curves{{.name = "devices"}, {.name = "speed-up"}, std::move(curves)}}};
 }
 
 namespace {
@@ -262,12 +261,9 @@ std::vector<Chart> sweep_maps(const std::vector<RunGroup>& groups, const Compari
   if (row_keys.empty() || row_keys.size() > kMostKeys) return {};
   const std::string column_key = row_keys.back();
   row_keys.pop_back();
-  HeatMap map = {.x = {.name = column_key, .unit = ""},
-                 .y = {.name = "device layer", .unit = ""},
-                 .value = {.name = "training time of an epoch", .unit = "s"},
-                 .columns = {},
-                 .rows = {},
-                 .cells = {}};
+  HeatMap map = {.x = {.name = column_key},
+                 .y = {.name = "device layer"},
+                 .value = {.name = "training time of an epoch", .unit = "s"}};
   for (const std::string& key : row_keys) map.y.name += " " + key;
   for (const RunGroup& group : groups) {
     add_once(map.columns, setting(group, column_key));

@@ -303,7 +303,7 @@ std::vector<Warning> without_quality(const std::vector<Warning>& warnings) {
 Section run_section(const std::vector<RunRecord>& runs, const Comparison& comparison, const std::string& heading,
                     const std::string& prefix, Question question) {
   const std::vector<RunGroup> groups = group_runs(runs);
-  Section section = {.id = prefix, .heading = heading, .blocks = {}};
+  Section section = {.id = prefix, .heading = heading};
   std::vector<Block>& blocks = section.blocks;
   blocks.emplace_back(opening_sentences(comparison));
   if (question == Question::kQuality)

@@ -4,7 +4,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 

@@ -5,7 +5,6 @@
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/tensor.h>
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 

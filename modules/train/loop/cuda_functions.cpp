@@ -13,7 +13,6 @@
 #include <mutex>
 #include <utility>
 
-#include "base/error.h"
 #include "base/text.h"
 #include "layers/device/run_kernels_on_cuda.h"
 #include "train/loop/kernels/loss.h"

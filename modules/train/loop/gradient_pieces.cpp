@@ -21,7 +21,6 @@
 #include "layers/device/gpu_device.h"
 #include "layers/device/run_kernels.h"
 #include "train/loop/device_rates.h"
-#include "train/loop/kernels/optimizer.h"
 #include "train/loop/profiling.h"
 
 namespace rnnlab {

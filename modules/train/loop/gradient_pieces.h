@@ -13,7 +13,6 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Stream.h>
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <span>

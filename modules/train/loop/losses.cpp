@@ -8,11 +8,9 @@
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/stack.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"

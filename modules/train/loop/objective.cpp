@@ -21,9 +21,7 @@
 #include "base/error.h"
 #include "layers/device/run_kernels.h"
 #include "train/loop/kernels/loss.h"
-#include "train/loop/losses.h"
 #include "train/loop/profiling.h"
-#include "train/loop/step_record.h"
 
 namespace rnnlab {
 namespace {

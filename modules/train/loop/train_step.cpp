@@ -17,7 +17,6 @@
 #include "train/loop/determinism.h"
 #include "train/loop/optimizers.h"
 #include "train/loop/profiling.h"
-#include "train/loop/step_record.h"
 
 namespace rnnlab {
 namespace {

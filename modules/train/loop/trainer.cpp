@@ -16,7 +16,6 @@
 #include "train/loop/device_rates.h"
 #include "train/loop/profiling.h"
 #include "train/loop/stop_signal.h"
-#include "train/loop/stopping.h"
 
 namespace rnnlab {
 namespace {

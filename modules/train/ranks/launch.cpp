@@ -12,7 +12,6 @@
 #include <cstring>
 #include <vector>
 
-#include "base/error.h"
 #include "base/numbers.h"
 #include "base/random.h"
 #include "base/sha256.h"

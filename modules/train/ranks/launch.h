@@ -8,8 +8,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 
 #include "base/config/enum_names.h"
 #include "base/config/schema.h"

@@ -11,7 +11,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 

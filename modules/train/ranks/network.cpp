@@ -11,12 +11,10 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
-#include <utility>
 
 #include "base/error.h"
 #include "base/system/machine.h"
 #include "base/text.h"
-#include "train/ranks/socket.h"
 
 namespace rnnlab {
 namespace {

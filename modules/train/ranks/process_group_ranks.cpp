@@ -9,7 +9,6 @@
 #include <torch/headeronly/version.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <future>
 #include <optional>

@@ -9,8 +9,6 @@
 
 #include <thread>
 
-#include "base/error.h"
-
 namespace rnnlab {
 
 at::Tensor Ranks::all_gather(const at::Tensor& values) {

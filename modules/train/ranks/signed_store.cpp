@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/ranks/signed_store.h"
 
-#include <array>
 #include <optional>
 #include <vector>
 

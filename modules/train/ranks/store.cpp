@@ -4,7 +4,6 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
-#include "base/error.h"
 #include "base/file_handles.h"
 #include "base/sha256.h"
 #include "base/text.h"

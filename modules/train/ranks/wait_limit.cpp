@@ -4,14 +4,10 @@
 #include <fmt/format.h>
 
 #include <functional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
-#include "train/ranks/heartbeat.h"
-#include "train/ranks/launch.h"
-#include "train/ranks/links.h"
 #include "train/ranks/run_failure.h"
 
 namespace rnnlab {

@@ -17,8 +17,6 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "results/checkpoint/safetensors.h"
-#include "train/weights/network_weights.h"
-#include "train/weights/tensor_reader.h"
 
 namespace rnnlab {
 namespace {

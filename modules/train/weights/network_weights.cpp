@@ -11,7 +11,6 @@
 #include "base/system/json_fields.h"
 #include "base/text.h"
 #include "layers/cells/cell.h"
-#include "results/checkpoint/safetensors.h"
 
 namespace rnnlab {
 

@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/text.h"
-#include "results/checkpoint/safetensors.h"
 
 namespace rnnlab {
 namespace {

@@ -20,9 +20,9 @@ namespace rnnlab {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class FileTest : public ReaderFiles {
  protected:

@@ -12,8 +12,8 @@
 namespace rnnlab {
 namespace {
 
-using testing::ElementsAre;
-using testing::Pair;
+using ::testing::ElementsAre;
+using ::testing::Pair;
 
 constexpr int64_t kMostPieces = 9;
 constexpr const char* kTexts[] = {

@@ -13,8 +13,8 @@
 namespace rnnlab {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsNan;
+using ::testing::ElementsAre;
+using ::testing::IsNan;
 
 class CsvTest : public ReaderFiles {
  protected:
@@ -289,7 +289,7 @@ TEST_F(NumericColumnTest, KnowsTheTokensOfMissingValues) {
   const NumericColumn column = numeric_column(table, "x", MissingPolicy::kDrop);
   EXPECT_EQ(column.num_missing, 10);
   EXPECT_EQ(column.values[0], 1);
-  EXPECT_THAT(std::span(column.values).subspan(1), testing::Each(IsNan()));
+  EXPECT_THAT(std::span(column.values).subspan(1), ::testing::Each(IsNan()));
 }
 
 TEST_F(NumericColumnTest, LeavesMissingValuesToTheCaller) {

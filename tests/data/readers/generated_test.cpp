@@ -53,7 +53,7 @@ TEST(GenerateDigits, HoldsEachDigitOnceInEveryTen) {
                              labels.begin() + static_cast<std::ptrdiff_t>(block) + 10);
     orders.insert(ten);
     std::ranges::sort(ten);
-    EXPECT_THAT(ten, testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+    EXPECT_THAT(ten, ::testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
   }
   EXPECT_EQ(orders.size(), 10u);
 }
@@ -179,7 +179,7 @@ TEST(LearnableScores, AddUpOneDirectionOverTheSteps) {
 
 TEST(ClassesOfScores, CutAtTheQuantiles) {
   EXPECT_THAT(classes_of_scores(std::vector<float>{-9, -0.7F, -0.6F, -0.1F, 0.1F, 0.7F, 40}, 4),
-              testing::ElementsAre(0, 0, 1, 1, 2, 3, 3));
+              ::testing::ElementsAre(0, 0, 1, 1, 2, 3, 3));
   const std::vector<int64_t> classes = classes_of_scores(normals(50'000, 2), 5);
   for (int64_t c = 0; c < 5; ++c) EXPECT_NEAR(static_cast<double>(std::ranges::count(classes, c)), 10'000, 500);
 }

@@ -11,7 +11,7 @@
 namespace rnnlab {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 class IdxTest : public ReaderFiles {
  protected:

@@ -12,7 +12,7 @@
 namespace rnnlab {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 // Version 1.0 by default, with the header padded as NumPy does it.
 std::string npy(std::string header, std::string_view data, int version = 1) {

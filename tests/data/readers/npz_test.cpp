@@ -13,8 +13,8 @@
 namespace rnnlab {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr uint16_t kDeflated = 8;
 

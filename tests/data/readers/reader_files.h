@@ -14,16 +14,14 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/system/temporary_folder.h"
 
 namespace rnnlab {
 
 // A fresh folder, which is removed after the test.
 class ReaderFiles : public ::testing::Test {
  protected:
-  ReaderFiles() : folder_(make_folder()) {}
-  ~ReaderFiles() override { std::filesystem::remove_all(folder_); }
-
-  std::filesystem::path path(std::string_view name) const { return folder_ / name; }
+  std::filesystem::path path(std::string_view name) const { return folder_.path() / name; }
 
   std::filesystem::path write(std::string_view name, std::string_view bytes) const {
     std::filesystem::remove(path(name));  // some file systems take milliseconds to overwrite a file
@@ -38,26 +36,13 @@ class ReaderFiles : public ::testing::Test {
       action();
     } catch (const UserError& error) {
       EXPECT_EQ(error.exit_code(), ExitCode::kData);
-      return without_folder(error.what());
+      return testing::replaced(error.what(), folder_.name(""), "");
     }
     return "no error";
   }
 
  private:
-  static std::filesystem::path make_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "rnnlab-readers-XXXXXX").string();
-    RNNLAB_INVARIANT(mkdtemp(name.data()) != nullptr, "no temporary folder");
-    return name;
-  }
-
-  std::string without_folder(std::string message) const {
-    const std::string prefix = folder_.string() + "/";
-    for (size_t at = message.find(prefix); at != std::string::npos; at = message.find(prefix))
-      message.erase(at, prefix.size());
-    return message;
-  }
-
-  std::filesystem::path folder_;
+  testing::TemporaryFolder folder_;
 };
 
 // Returns one gzip member.

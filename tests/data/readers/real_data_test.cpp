@@ -12,7 +12,7 @@
 namespace rnnlab {
 namespace {
 
-class RealDataTest : public testing::Test {
+class RealDataTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const char* folder = std::getenv("RNNLAB_DATA");

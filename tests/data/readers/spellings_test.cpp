@@ -9,7 +9,7 @@
 namespace rnnlab {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(Spellings, OfANumberAreOneValue) {
   for (const char* cell : {"6", "6.0", "+6", "6.", "6e0", "60e-1", "0.6e1", " 6 "})

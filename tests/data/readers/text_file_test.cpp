@@ -10,7 +10,7 @@
 namespace rnnlab {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 class TextFileTest : public ReaderFiles {
  protected:

@@ -12,7 +12,7 @@
 namespace rnnlab {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 class TsTest : public ReaderFiles {
  protected:

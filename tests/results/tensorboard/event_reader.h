@@ -2,7 +2,6 @@
 // Reads event files and their messages for tests, only by field numbers.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <protozero/pbf_message.hpp>

@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <set>
-
 #include "base/expect_error.h"
 #include "base/system/temporary_folder.h"
 #include "results/measuring_order.h"

@@ -4,9 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
-
 #include "golden.h"
 #include "runs/bench/sample_report.h"
 #include "runs/report/sample_sources.h"

@@ -23,13 +23,12 @@ Row headings(const TextTable& table) {
 Chart curves(std::vector<Curve> curves) {
   return {.id = "a-b",
           .title = "Loss",
-          .description = "",
-          .body = Curves{{.name = "epoch", .unit = ""}, {.name = "time", .unit = "s"}, std::move(curves)}};
+          .body = Curves{{.name = "epoch"}, {.name = "time", .unit = "s"}, std::move(curves)}};
 }
 
 TEST(Charts, HaveSomethingToDrawWhereOneNumberIsFinite) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
-  const auto chart_of = [](auto body) { return Chart{.id = "a", .title = "", .description = "", .body = body}; };
+  const auto chart_of = [](auto body) { return Chart{.id = "a", .title = "", .body = body}; };
   const HeatMap empty_map = {{}, {}, {}, {"8"}, {"naive"}, {{std::nullopt}}};
   EXPECT_TRUE(without_empty_charts({curves({}), curves({{"a", "a", {{1, kInf}}}}), chart_of(Bars{}),
                                     chart_of(Waterfall{}), chart_of(empty_map)})
@@ -103,7 +102,7 @@ TEST(DataOfAChart, IsRoundedForPeople) {
 
 TEST(DataOfAChart, HasTheIntervalsOfBars) {
   const Bars bars = {{.name = "time", .unit = "s"}, {{"fused", 2, Interval{1, 3}}, {"naive", 4}}};
-  const TextTable table = data_of({.id = "x", .title = "", .description = "", .body = bars}, Digits::kAll);
+  const TextTable table = data_of({.id = "x", .title = "", .body = bars}, Digits::kAll);
   EXPECT_THAT(headings(table), ElementsAre("run", "time (s)", "low", "high"));
   EXPECT_THAT(table.rows(), ElementsAre(Row{"fused", "2", "1", "3"}, Row{"naive", "4", "", ""}));
 }
@@ -111,18 +110,18 @@ TEST(DataOfAChart, HasTheIntervalsOfBars) {
 TEST(DataOfAChart, HasTheChangesOfAWaterfall) {
   const Waterfall waterfall = {{.name = "time", .unit = "ms"},
                                {{"naive", 0, 4, StepKind::kWhole}, {"grouped", 4, 3, StepKind::kGain}}};
-  const TextTable table = data_of({.id = "x", .title = "", .description = "", .body = waterfall}, Digits::kAll);
+  const TextTable table = data_of({.id = "x", .title = "", .body = waterfall}, Digits::kAll);
   EXPECT_THAT(table.rows(), ElementsAre(Row{"naive", "4", ""}, Row{"grouped", "3", "-1"}));
 }
 
 TEST(DataOfAChart, LeavesCellsOfAHeatMapEmptyThatWereNotMeasured) {
-  const HeatMap map = {.x = {.name = "L", .unit = ""},
-                       .y = {.name = "H", .unit = ""},
-                       .value = {.name = "gain", .unit = ""},
+  const HeatMap map = {.x = {.name = "L"},
+                       .y = {.name = "H"},
+                       .value = {.name = "gain"},
                        .columns = {"1", "2"},
                        .rows = {"64"},
                        .cells = {{1.5, std::nullopt}}};
-  const TextTable table = data_of({.id = "x", .title = "", .description = "", .body = map}, Digits::kAll);
+  const TextTable table = data_of({.id = "x", .title = "", .body = map}, Digits::kAll);
   EXPECT_THAT(headings(table), ElementsAre("H / L", "1", "2"));
   EXPECT_THAT(table.rows(), ElementsAre(Row{"64", "1.5", ""}));
 }

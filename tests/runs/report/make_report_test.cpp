@@ -36,7 +36,7 @@ const NamedTable& table_called(const Section& section, const std::string& title)
 
 TEST(MakeReport, ShowsTheVeryTableOfTheComparison) {
   const auto runs = read_back(naive_and_fused());
-  const Report report = make_report({.runs = runs, .benchmarks = {}});
+  const Report report = make_report({.runs = runs});
   EXPECT_EQ(report.title, "Report on rows");
   ASSERT_EQ(report.sections.size(), 1U);
   const Comparison comparison = compare(runs, {});
@@ -86,10 +86,10 @@ TEST(MakeReport, HidesNoWarningAndNoNoteOfTheComparison) {
   runs[1].summary.warnings = {{warning::kGpuBusy, "THE GPU IS BUSY: 40 % of GPU 0 was in use"}};
   runs[1].summary.ending = RunEnding::kInterrupted;
   const auto records = read_back(runs);
-  const Comparison comparison = compare(records, {.baseline = "", .on_difference = OnDifference::kForce});
+  const Comparison comparison = compare(records, {.on_difference = OnDifference::kForce});
   ASSERT_GE(comparison.warnings.size(), 3U);
   ASSERT_FALSE(comparison.notes.empty());
-  const Report report = make_report({.runs = records, .benchmarks = {}});
+  const Report report = make_report({.runs = records});
   const auto notices = opening_notices(report);
   EXPECT_EQ(notices.back().severity, Severity::kWarning);
   EXPECT_EQ(notices.back().lines, texts_of(comparison.warnings));
@@ -138,7 +138,7 @@ TEST(MakeReport, HasNoRatioOfRunsThatDidOtherWork) {
 
 TEST(MakeReport, AnswersWhichIsBetterIfRunsDidOtherWork) {
   const auto records = read_back(lstm_and_gru());
-  Comparison comparison = compare(records, {.baseline = "", .on_difference = OnDifference::kReport});
+  Comparison comparison = compare(records, {.on_difference = OnDifference::kReport});
   comparison.groups.at(1).best_metrics["valid_accuracy"] = {.median = 0.95, .low = 0.95, .high = 0.95};
   expect_golden(answer_of(records, comparison).sentence);
 }
@@ -184,7 +184,7 @@ RunPredictions forecast_of(const RunRecord& run) {
 
 TEST(MakeReport, BeginsWithTheForecast) {
   const auto runs = read_back(run_with_baseline(0.5));
-  const Report report = make_report({.runs = runs, .benchmarks = {}, .predictions = {forecast_of(runs[0])}});
+  const Report report = make_report({.runs = runs, .predictions = {forecast_of(runs[0])}});
   expect_golden(std::get<Answer>(report.opening.at(0)).sentence);
   ASSERT_EQ(report.sections.size(), 2U);
   EXPECT_THAT(report.sections[0].heading, HasSubstr("Predictions of rows"));
@@ -201,13 +201,12 @@ TEST(MakeReport, AdvisesToTrainLongerWhereARunStillImproved) {
   auto runs = read_back({run});
   runs[0].config["training.epochs"] = "7";
   for (EpochRow& row : runs[0].rows) row.valid_loss = 1.0 / static_cast<double>(row.epoch);
-  EXPECT_THAT(opening_notices(make_report({.runs = runs, .benchmarks = {}})).at(0).lines,
-              ElementsAre(HasSubstr("training.epochs=14")));
+  EXPECT_THAT(opening_notices(make_report({.runs = runs})).at(0).lines, ElementsAre(HasSubstr("training.epochs=14")));
 }
 
 TEST(MakeReport, ShowsWhatAnEpochCosts) {
   const auto runs = read_back(naive_and_fused());
-  const Report report = make_report({.runs = runs, .benchmarks = {}, .price_per_hour = 3600});
+  const Report report = make_report({.runs = runs, .price_per_hour = 3600});
   const TextTable& costs = table_called(report.sections[0], "What an epoch costs").table;
   EXPECT_THAT(costs.rows(), ElementsAre(ElementsAre("cpu naive", "2.000"), ElementsAre("cpu fused", "1.000")));
 }
@@ -221,7 +220,7 @@ TEST(MakeReport, ComparesExperimentsThatDidTheSameWork) {
 TEST(MakeReport, HasASectionForEachBenchmarkWithItsDoubtsBeforeEverything) {
   BenchReport bench = testing::sample_report();
   bench.warnings = {{warning::kGpuThrottled, "GPU 0 throttled"}};
-  const Report report = make_report({.runs = {}, .benchmarks = {{"ladder.json", bench}}});
+  const Report report = make_report({.benchmarks = {{"ladder.json", bench}}});
   EXPECT_EQ(report.title, "Report on ladder.json");
   EXPECT_EQ(report.sections[0].heading, "Benchmark ladder.json");
   EXPECT_EQ(table_called(report.sections[0], "Layers").table.rows().size(), 3U);
@@ -343,7 +342,7 @@ TEST(WithoutMachine, KeepsWhatTheNumbersAreJudgedBy) {
 
 // A minimal container has no /etc/machine-id, so the name of the machine says which runs shared it.
 TEST(WithoutMachine, KeepsTheRefusalOfRunsThatSharedAMachineWithoutAnId) {
-  Sources sources = {.runs = read_back(naive_and_fused()), .benchmarks = {}};
+  Sources sources = {.runs = read_back(naive_and_fused())};
   for (RunRecord& run : sources.runs) {
     run.environment.host.hostname = "janes-laptop";
     run.started = "2026-11-21T02:00:00Z";
@@ -361,7 +360,7 @@ TEST(WithoutMachine, KeepsApartWhatDiffersInFoldersAlone) {
   runs[1] = runs[0];
   runs[0].config += "data: {path: /srv/jane/old/pets.csv}\n";
   runs[1].config += "data: {path: /srv/jane/new/pets.csv}\n";
-  Sources sources = {.runs = testing::read_back(runs), .benchmarks = {}};
+  Sources sources = {.runs = testing::read_back(runs)};
   sources.runs[0].folder = "/srv/jane/a/rows/2026-cpu-naive";
   sources.runs[1].folder = "/srv/jane/b/rows/2026-cpu-naive";
   const Sources clean = without_machine(sources);

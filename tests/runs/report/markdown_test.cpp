@@ -17,18 +17,18 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 Report with(Block block) {
-  Report report = {.title = "A *title*", .opening = {}, .sections = {{.id = "a", .heading = "Runs", .blocks = {}}}};
+  Report report = {.title = "A *title*", .sections = {{.id = "a", .heading = "Runs"}}};
   report.sections[0].blocks.push_back(std::move(block));
   return report;
 }
 
 Chart matrix(size_t num_runs) {
-  Curves curves = {{.name = "epoch", .unit = ""}, {.name = "time", .unit = "s"}, {}};
+  Curves curves = {{.name = "epoch"}, {.name = "time", .unit = "s"}, {}};
   for (size_t i = 0; i < num_runs; ++i) {
     const std::string name = "run " + std::to_string(i);
     curves.curves.push_back({name, name, {{1, 0.5}, {2, 0.25}}});
   }
-  return {.id = "a-b", .title = "Time", .description = "", .data = Prominence::kOpen, .body = curves};
+  return {.id = "a-b", .title = "Time", .data = Prominence::kOpen, .body = curves};
 }
 
 TEST(Markdown, HasTheMatrixOfEpochsAndRuns) { expect_golden(markdown_of(with(matrix(2)))); }

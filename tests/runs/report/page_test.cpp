@@ -102,8 +102,7 @@ BenchReport bench_of_sizes() {
 TEST_F(PageInBrowser, HasNothingCutOffOrHiddenAtAnyWidth) {
   add("many", report_of(many_runs()));
   add("long", report_of(runs_with_long_names()));
-  add("bench", make_report({.runs = {},
-                            .benchmarks = {{"ladder.json", testing::sample_report()},
+  add("bench", make_report({.benchmarks = {{"ladder.json", testing::sample_report()},
                                            {std::string(kLongName) + ".json", bench_of_sizes()}}}));
   add("epochs", report_of({sample_run("cpu", "naive", 1, std::vector<double>(100, 2))}));
   const Checked checked = check();
@@ -114,13 +113,13 @@ TEST_F(PageInBrowser, HasNothingCutOffOrHiddenAtAnyWidth) {
 
 // The check itself must find what a page hides.
 TEST_F(PageInBrowser, FindsWhatIsCutOff) {
-  add("wide", {.title = std::string(300, 'x'), .opening = {}, .sections = {}});
+  add("wide", {.title = std::string(300, 'x')});
   const Checked fits = check("--widths 400");
   if (is_skipped(fits)) GTEST_SKIP() << fits.output;
   EXPECT_EQ(fits.exit_code, 0) << fits.output;
   TextTable table;
   for (int i = 0; i < 3; ++i) table.add_column(std::string(90, 'x'), Align::kRight);
-  std::string page = html_of({.title = "t", .opening = {NamedTable{"a", "A table", table}}, .sections = {}});
+  std::string page = html_of({.title = "t", .opening = {NamedTable{"a", "A table", table}}});
   page.replace(page.find("class=\"scroll\""), 14, "style=\"overflow: hidden\"");
   const TemporaryFolder folder;
   testing::write_text(folder.name("cut.html"), page);

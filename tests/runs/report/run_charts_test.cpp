@@ -121,7 +121,7 @@ testing::SampleRun swept(const std::string& layer, const std::string& batch_size
 
 TEST(RunCharts, ShowASweepAsAHeatMap) {
   const auto runs = read_back({swept("naive", "32", 4), swept("naive", "64", 3), swept("fused", "32", 2)});
-  const Comparison comparison = compare(runs, {.baseline = "", .on_difference = OnDifference::kForce});
+  const Comparison comparison = compare(runs, {.on_difference = OnDifference::kForce});
   const auto charts = sweep_maps(group_runs(runs), comparison, "rows");
   ASSERT_EQ(charts.size(), 1U);
   const auto& map = std::get<HeatMap>(charts[0].body);
@@ -134,7 +134,7 @@ TEST(RunCharts, ShowASweepAsAHeatMap) {
 
 TEST(RunCharts, PoolTheProcessesOfACellOfTheSweepAndSaySo) {
   const auto map_of = [](const std::vector<RunRecord>& runs) {
-    const Comparison comparison = compare(runs, {.baseline = "", .on_difference = OnDifference::kForce});
+    const Comparison comparison = compare(runs, {.on_difference = OnDifference::kForce});
     return sweep_maps(group_runs(runs), comparison, "rows").at(0);
   };
   const std::vector<SampleRun> once = {swept("naive", "32", 4), swept("naive", "64", 3), swept("fused", "32", 2)};
@@ -156,7 +156,7 @@ TEST(RunCharts, ShowNoHeatMapWhereACellWouldHaveTwoTimes) {
   of_another_revision.environment.build.git_revision = "another";
   const auto runs = read_back({swept("naive", "32", 1), swept("naive", "64", 3), swept("fused", "32", 2),
                                swept("fused", "64", 2), of_another_revision});
-  const Comparison comparison = compare(runs, {.baseline = "", .on_difference = OnDifference::kForce});
+  const Comparison comparison = compare(runs, {.on_difference = OnDifference::kForce});
   EXPECT_TRUE(sweep_maps(group_runs(runs), comparison, "rows").empty());
 }
 

@@ -21,9 +21,7 @@ std::vector<SampleRun> naive_and_fused() {
   return {sample_run("cpu", "naive", 1, {9, 2, 2, 2, 2, 2, 2}), sample_run("cpu", "fused", 1, {4, 1, 1, 1, 1, 1, 1})};
 }
 
-report::Report report_of(const std::vector<SampleRun>& runs) {
-  return report::make_report({.runs = read_back(runs), .benchmarks = {}});
-}
+report::Report report_of(const std::vector<SampleRun>& runs) { return report::make_report({.runs = read_back(runs)}); }
 
 std::vector<report::Chart> charts_in(const report::Report& report) {
   std::vector<report::Chart> charts;

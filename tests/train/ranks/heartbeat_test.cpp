@@ -6,7 +6,6 @@
 #include <atomic>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "train/ranks/store_of_two.h"
 

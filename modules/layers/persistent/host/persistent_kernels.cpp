@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <optional>
 #include <string_view>
 #include <tuple>
 
+#include "base/folder.h"
 #include "layers/kernel_cache/loaded_programs.h"
 #include "layers/persistent/shared/sizes.h"
 
@@ -27,10 +27,7 @@ int attribute(cudaDeviceAttr which, int device) {
 
 }  // namespace
 
-std::string kernels_as() {
-  const char* value = std::getenv("RNNLAB_KERNELS_AS");
-  return value == nullptr ? "" : value;
-}
+std::string kernels_as() { return environment_variable("RNNLAB_KERNELS_AS"); }
 
 namespace {
 
