@@ -252,7 +252,7 @@ fs::path trained_run_beside(const fs::path& run) {
 }
 
 // Returns the folder in which the data may be: that of the run with the checkpoint, or that of the file.
-fs::path folder_of(const fs::path& checkpoint) {
+fs::path folder_beside(const fs::path& checkpoint) {
   const fs::path folder = normalized_path(checkpoint).parent_path();
   return is_safetensors_file(checkpoint) ? folder : folder.parent_path();
 }
@@ -299,7 +299,7 @@ TrainedModel load_trained_model(const ModelRequest& request) {
   trained.checkpoint = find_checkpoint(request, trained.notes);
   SavedModel saved = read_saved_model(trained.checkpoint);
   // The data may be in the folder of the run, or, during training, in the folder of the experiment file.
-  const Experiment experiment = with_paths_beside(saved.experiment, folder_of(trained.checkpoint));
+  const Experiment experiment = with_paths_beside(saved.experiment, folder_beside(trained.checkpoint));
   InferenceSettings settings = inference_settings(experiment, request.overrides, request.part);
   trained.notes.insert(trained.notes.end(), settings.notes.begin(), settings.notes.end());
   trained.experiment = std::move(settings.experiment);
