@@ -31,8 +31,8 @@ the least validation loss. Sides; a name without its end, such as darts, stands 
   rnnlab-value          without these keys
   rnnlab-series         with scale_by: series too, as Darts' Scaler
   rnnlab-norm           with scale_by: window instead, as the two sides that scale each window
-  rnnlab-furthest       without target_as, with scale_by: series and the longest horizon alone: each row has one
-                        forecast, from the window that ends so many rows before it, which serves for the shorter horizons, too
+  rnnlab-furthest       without target_as, with scale_by: series and the longest horizon alone. A row has one forecast,
+                        that of the window which ends so many rows before it; shorter horizons have it, too
   last, season          no model: the last value, and the one a season before
 Covariates are the same numbers for all: holidays and prices known in advance, and the phases of day, week and year,
 which rnnlab makes by data.calendar and the others read as future covariates.
