@@ -286,7 +286,7 @@ std::vector<SeriesValues> values_of_series(const Plan& plan, const CsvTable& tab
 
 // A change from one season before needs a window with the season. A series with gaps keeps the window that fits them.
 void make_room_for_season(Plan& plan, const CsvTable& table) {
-  constexpr int64_t kSeasonsOfRows = 20;
+  constexpr int64_t kSeasonsOfRows = 10;
   if (!plan.advice.is_season_strong() || *plan.advice.season <= plan.window) return;
   const bool is_long = plan.group == nullptr && table.num_rows() >= kSeasonsOfRows * *plan.advice.season;
   if (is_long && plan.times && plan.times->steps.is_regular()) plan.window = *plan.advice.season;
@@ -411,6 +411,19 @@ void add_time(std::vector<std::string>& lines, const Plan& plan) {
     lines.emplace_back("  gaps: ignore         # the steps in time differ too much");
 }
 
+// Returns "" if one scale fits all series.
+std::string_view line_on_scale(SeriesDifference difference) {
+  switch (difference) {
+    case SeriesDifference::kNone:
+      return "";
+    case SeriesDifference::kScale:
+      return "  scale_by: series     # one series varies more than ten times as much as another";
+    case SeriesDifference::kLevel:
+      return "  scale_by: series     # the means of two series are more than three deviations apart";
+  }
+  fail_invariant("a listed difference", __FILE__, __LINE__, "line_on_scale does not know the difference");
+}
+
 // Says which forecast without a model is strong, and begins the model with it.
 void add_advice(std::vector<std::string>& lines, const Plan& plan) {
   const SeriesAdvice& advice = plan.advice;
@@ -426,8 +439,8 @@ void add_advice(std::vector<std::string>& lines, const Plan& plan) {
         fmt::format("  target_as: change    # begins with the last value, whose error is {:.0f} % of the "
                     "deviation",
                     100 * advice.error_of_last));
-  if (plan.group != nullptr && advice.has_other_scales)
-    lines.emplace_back("  scale_by: series     # one series varies more than ten times as much as another");
+  const std::string_view line = plan.group == nullptr ? "" : line_on_scale(advice.difference);
+  if (!line.empty()) lines.emplace_back(line);
 }
 
 }  // namespace

@@ -49,11 +49,11 @@ std::vector<int64_t> usual_seasons(const std::optional<TimeStep>& step) {
   return seasons;
 }
 
-double deviation_of(const SeriesValues& series) {
+Moments moments_of(const SeriesValues& series) {
   Moments moments;
   for (const double value : series.values)
     if (!std::isnan(value)) moments.add(value);
-  return moments.standard_deviation();
+  return moments;
 }
 
 // Returns the error of the value so many rows before, over the deviation, in all series together. Series that are short
@@ -65,7 +65,7 @@ double error_of(const std::vector<SeriesValues>& all, int64_t lag) {
   for (const SeriesValues& series : all) {
     const auto size = std::ssize(series.values);
     if (size < kLeastSeasons * lag) continue;
-    const double deviation = deviation_of(series);
+    const double deviation = moments_of(series).standard_deviation();
     for (int64_t row = lag; row < size; ++row) {
       const double difference = series.values[static_cast<size_t>(row)] - series.values[static_cast<size_t>(row - lag)];
       if (std::isnan(difference)) continue;
@@ -77,16 +77,21 @@ double error_of(const std::vector<SeriesValues>& all, int64_t lag) {
   return count < kLeastDifferences || deviations == 0 ? 1 : std::sqrt(sum / deviations);
 }
 
-bool have_other_scales(const std::vector<SeriesValues>& all) {
-  constexpr double kOther = 10;
-  double least = std::numeric_limits<double>::infinity(), most = 0;
+// Compares the deviations of the series with each other, and their means with the largest deviation.
+SeriesDifference difference_of(const std::vector<SeriesValues>& all) {
+  constexpr double kOtherScale = 10, kOtherLevel = 3;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  double least = kInfinity, most = 0, lowest = kInfinity, highest = -kInfinity;
   for (const SeriesValues& series : all) {
-    const double deviation = deviation_of(series);
-    if (deviation == 0) continue;
-    least = std::min(least, deviation);
-    most = std::max(most, deviation);
+    const Moments moments = moments_of(series);
+    if (moments.standard_deviation() == 0) continue;
+    least = std::min(least, moments.standard_deviation());
+    most = std::max(most, moments.standard_deviation());
+    lowest = std::min(lowest, moments.mean());
+    highest = std::max(highest, moments.mean());
   }
-  return most > kOther * least;
+  if (most > kOtherScale * least) return SeriesDifference::kScale;
+  return highest - lowest > kOtherLevel * most ? SeriesDifference::kLevel : SeriesDifference::kNone;
 }
 
 }  // namespace
@@ -101,7 +106,7 @@ SeriesAdvice advise_on_series(const std::vector<SeriesValues>& all) {
     advice.error_of_season = error;
     advice.season = season;
   }
-  advice.has_other_scales = have_other_scales(all);
+  advice.difference = difference_of(all);
   return advice;
 }
 

@@ -17,6 +17,10 @@ struct SeriesValues {
   std::vector<double> values;
 };
 
+// How series differ: the deviation of one is more than ten times that of another, or the means of two are more than
+// three deviations apart.
+enum class SeriesDifference { kNone, kScale, kLevel };
+
 struct SeriesAdvice {
   // The step, if all times are whole numbers of it apart.
   std::optional<TimeStep> step;
@@ -26,7 +30,7 @@ struct SeriesAdvice {
   // that is less than kUseful.
   double error_of_season = 1;
   std::optional<int64_t> season;
-  bool has_other_scales = false;  // whether the deviation of one series is more than ten times that of another
+  SeriesDifference difference = SeriesDifference::kNone;
 
   static constexpr double kUseful = 0.8, kStrong = 0.5;
 

@@ -40,13 +40,17 @@ TEST(SeriesAdvice, SaysNothingOfNoise) {
   const SeriesAdvice noise = advise_on_series({hours(500, [](int i) { return i * 7919 % 101; })});
   EXPECT_FALSE(noise.season);
   EXPECT_FALSE(noise.is_last_strong());
-  EXPECT_FALSE(noise.has_other_scales);
+  EXPECT_EQ(noise.difference, SeriesDifference::kNone);
 }
 
 TEST(SeriesAdvice, FindsSeriesOfDifferentScales) {
   const auto small = hours(60, [](int i) { return i * 7919 % 101; });
-  EXPECT_TRUE(advise_on_series({small, hours(60, [](int i) { return i * 7919 % 101 * 50; })}).has_other_scales);
-  EXPECT_FALSE(advise_on_series({small, hours(60, [](int i) { return i * 7919 % 101 * 5; })}).has_other_scales);
+  EXPECT_EQ(advise_on_series({small, hours(60, [](int i) { return i * 7919 % 101 * 50; })}).difference,
+            SeriesDifference::kScale);
+  EXPECT_EQ(advise_on_series({small, hours(60, [](int i) { return i * 7919 % 101 * 5; })}).difference,
+            SeriesDifference::kNone);
+  EXPECT_EQ(advise_on_series({small, hours(60, [](int i) { return 1000 + i * 7919 % 101; })}).difference,
+            SeriesDifference::kLevel);
 }
 
 TEST(SeriesAdvice, LeavesMissingValuesOut) {
