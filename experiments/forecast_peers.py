@@ -30,6 +30,7 @@ the least validation loss. Sides; a name without its end, such as darts, stands 
   rnnlab-proposed       the keys that `rnnlab data inspect` proposes for the file: target_as, scale_by
   rnnlab-value          without these keys
   rnnlab-series         with scale_by: series too, as Darts' Scaler
+  rnnlab-decoder        rnnlab-series with model.decoder, which reads what is known of a row at the step of its horizon
   rnnlab-norm           with scale_by: window instead, as the two sides that scale each window
   rnnlab-furthest       without target_as, with scale_by: series and the longest horizon alone. A row has one forecast,
                         that of the window which ends so many rows before it; shorter horizons have it, too
@@ -369,7 +370,7 @@ class NeuralForecast:
 
 
 class Rnnlab:
-    def __init__(self, task, seed, program, keys, furthest=False):
+    def __init__(self, task, seed, program, keys, furthest=False, model=None):
         self.task, self.program, self.furthest = task, program, furthest
         self.folder = tempfile.TemporaryDirectory()
         columns = ["series", "time", "y", *task.known]
@@ -389,7 +390,7 @@ class Rnnlab:
             data["calendar"] = list(task.calendar)
         experiment = {
             "name": "forecast", "device": "cpu", "layer": "auto", "seed": seed, "data": data,
-            "model": {"kind": "sequence_regressor", "cell": "lstm", "hidden_size": task.units},
+            "model": {"kind": "sequence_regressor", "cell": "lstm", "hidden_size": task.units} | (model or {}),
             "training": {"epochs": task.epochs, "batch_size": BATCH, "learning_rate": task.learning_rate,
                          "schedule": "cosine", "num_threads": 1}}
         (pathlib.Path(self.folder.name) / "forecast.yaml").write_text(json.dumps(experiment))
@@ -440,6 +441,8 @@ def sides_of(program):
         "rnnlab-proposed": lambda task, seed: Rnnlab(task, seed, program, task.keys),
         "rnnlab-value": lambda task, seed: Rnnlab(task, seed, program, {}),
         "rnnlab-series": lambda task, seed: Rnnlab(task, seed, program, task.keys | {"scale_by": "series"}),
+        "rnnlab-decoder": lambda task, seed: Rnnlab(task, seed, program, task.keys | {"scale_by": "series"},
+                                                     model={"decoder": True}),
         "rnnlab-furthest": lambda task, seed: Rnnlab(task, seed, program, {"scale_by": "series"}, furthest=True),
         "rnnlab-norm": lambda task, seed: Rnnlab(task, seed, program, task.keys | {"scale_by": "window"}),
     }
