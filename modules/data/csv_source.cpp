@@ -535,7 +535,7 @@ std::string fault_of_csv(const FittedData& data, const DataSettings& settings) {
   if (!are_known || std::ssize(data.categories) > shape.input_size)
     return "values of other columns than those of data.categories";
   if (const std::string fault = fault_of_local_scales(data, settings); !fault.empty()) return fault;
-  if (shape.first_ahead < 0) return "fewer features than data.known and data.calendar add";
+  if (shape.first_ahead < 0) return "fewer features than data.known, calendar and gaps: mask add";
   const bool fits_window = shape.target_per_step ? settings.window == 0 || shape.sequence_length <= settings.window
                            : settings.window > 0 ? shape.sequence_length == settings.window
                                                  : shape.input_size == 1;

@@ -300,7 +300,12 @@ def load_model(file) -> TrainedModel:
     text = _read_tensors(file)[0].get("rnnlab.model")
     if text is None:
         raise ValueError(f"{file} holds weights without the settings of their model; write it by `rnnlab convert RUN --whole`")
-    return TrainedModel(file, _checked_version(json.loads(text), file))
+    try:
+        facts = _checked_version(json.loads(text), file)
+        facts["experiment"]
+    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{file}: its entry rnnlab.model is damaged: copy the file again ({error})") from error
+    return TrainedModel(file, facts)
 
 
 def compare(*runs, baseline: str | None = None) -> Comparison:
@@ -448,7 +453,7 @@ def _read_tensors(path: pathlib.Path) -> tuple[dict, dict]:
         return metadata, {name: torch.frombuffer(content[begin + first:begin + last], dtype=torch.float32).view(entry["shape"])
                           for name, entry in header.items() for first, last in [entry["data_offsets"]]}
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
-        raise ValueError(f"{path} is no safetensors file that rnnlab writes ({error})") from error
+        raise ValueError(f"{path} is not a safetensors file of rnnlab ({error})") from error
 
 
 def _read_lines(path: pathlib.Path) -> list[dict]:

@@ -171,8 +171,11 @@ def read_model_file(path, wanted):
     if entry is None:
         raise ExportError(f"{path}: holds weights without the settings of their model: name the run, or a file of "
                           "`rnnlab convert RUN --whole`")
-    state = checked_version(json.loads(entry), path)
-    return Trained(path, path.name, read_settings(state["experiment"], path), state)
+    try:
+        state = checked_version(json.loads(entry), path)
+        return Trained(path, path.name, read_settings(state["experiment"], path), state)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ExportError(f"{path}: its entry rnnlab.model is damaged: copy the file again ({error})") from error
 
 
 def read_trained(folder, wanted):
@@ -199,7 +202,7 @@ def read_header(path):
     try:
         return json.loads(content[8:begin]), content[begin:]
     except ValueError as error:
-        raise ExportError(f"{path}: is no safetensors file that rnnlab writes ({error})") from error
+        raise ExportError(f"{path}: is not a safetensors file of rnnlab ({error})") from error
 
 
 def read_safetensors(numpy, path):
@@ -213,7 +216,7 @@ def read_safetensors(numpy, path):
             begin, end = entry["data_offsets"]
             tensors[name] = numpy.frombuffer(content[begin:end], kinds[entry["dtype"]]).reshape(entry["shape"])
     except (ValueError, KeyError) as error:
-        raise ExportError(f"{path}: is no safetensors file that rnnlab writes ({error})") from error
+        raise ExportError(f"{path}: is not a safetensors file of rnnlab ({error})") from error
     return tensors, metadata
 
 

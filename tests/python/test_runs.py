@@ -123,7 +123,7 @@ class Runs(unittest.TestCase):
             model.predict(torch.rand(1, 4, 3))
         self.assertEqual(raised.exception.exit_code, 6)
         model.file.write_bytes(b"not tensors")
-        with self.assertRaisesRegex(ValueError, "is no safetensors file"):
+        with self.assertRaisesRegex(ValueError, "is not a safetensors file"):
             rnnlab.load_model(model.file)
 
     def test_experiments_are_not_copied_over_others(self):

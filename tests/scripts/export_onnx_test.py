@@ -158,7 +158,7 @@ class RefusalsTest(OnnxTest):
         self.assertIn("has no checkpoints: leave --checkpoint out",
                       self.refusal("whole.safetensors", "-o", "m.onnx", "--checkpoint", "last"))
         (self.root / "whole.safetensors").write_bytes(b"damaged")
-        self.assertIn("is no safetensors file", self.refusal("whole.safetensors", "-o", "m.onnx"))
+        self.assertIn("is not a safetensors file", self.refusal("whole.safetensors", "-o", "m.onnx"))
 
     def test_a_missing_package_is_named(self):
         result = subprocess.run([sys.executable, "-I", "-S", SCRIPT, self.train(SYNTHETIC), "-o", "m.onnx"],

@@ -133,8 +133,11 @@ std::vector<std::string> needed_columns(const SavedModel& model) {
   const DataSettings& data = model.experiment.data;
   std::vector<std::string> columns = inputs_of_table(model);
   for (const std::string& derived : derived_names(data)) std::erase(columns, derived);
-  for (const std::string& column : {data.group, data.time})
+  if (are_relative(data))
+    for (const std::string& column : data.target) add_once(columns, column);
+  for (const std::string& column : {data.group, data.time.empty() ? model.data.time.value_or("") : data.time})
     if (!column.empty()) add_once(columns, column);
+  for (const std::string& column : data.id) add_once(columns, column);
   return columns;
 }
 
@@ -301,6 +304,8 @@ std::vector<std::string> limits_of_table(const SavedModel& model) {
   std::vector<std::string> limits = {fmt::format(
       "It reads a CSV file with the columns {}, in the units of the training data.", listed(needed_columns(model)))};
   if (data.window > 0) limits.push_back(fmt::format("A forecast needs {} before it.", counted(data.window, "row")));
+  if (!data.known.empty())
+    limits.push_back(fmt::format("The rows that are forecast need values in the columns {}.", listed(data.known)));
   if (!model.data.categories.empty())
     limits.emplace_back("Values of categories that are not listed above count as unknown.");
   limits.push_back(missing_text(data.missing));

@@ -142,7 +142,7 @@ Exported export_weights(const TrainedModel& trained, const ExportFormat& format,
   const LayoutMetadata metadata = metadata_of_part(layout_metadata(options, trained), format.part);
   refuse_tied(metadata, format.layout);
   if (format.layout != Layout::kPyTorch) {
-    const TensorFile image{.name = file.string(),
+    const TensorFile image{.name = trained.checkpoint.string(),
                            .tensors = views_of(tensors),
                            .metadata = metadata_of(metadata, Layout::kPyTorch),
                            .bytes = nullptr};
@@ -173,7 +173,9 @@ Exported export_whole(SavedModel model, const std::filesystem::path& file, const
 Exported convert_weights(const std::filesystem::path& from, std::optional<Layout> expected, const ExportFormat& format,
                          const std::filesystem::path& file, const MachineFacts& machine) {
   std::vector<std::string> notes;
-  const TensorFile source = with_float32(read_safetensors(from), notes);
+  TensorFile source = with_float32(read_safetensors(from), notes);
+  if (format.part == ExportPart::kRecurrent && source.find(kRecurrentPrefix + std::string("weight_ih_l0")) != nullptr)
+    std::erase_if(source.tensors, [](const TensorView& one) { return !one.spec.name.starts_with(kRecurrentPrefix); });
   NetworkWeights network = read_network(source, require_layout(source, expected));
   if (format.part == ExportPart::kRecurrent) {
     network.embedding.reset();

@@ -165,16 +165,20 @@ void check_dense(const Settings& m, Checker& checker) {
   }
 }
 
+void check_keys_of_front(const Settings& m, Checker& checker) {
+  const Settings usual;
+  if (m.front_kernel_size != usual.front_kernel_size)
+    checker.complain({"front_kernel_size", "front"}, "there are no convolutions: remove front_kernel_size");
+  if (m.front_stride != usual.front_stride)
+    checker.complain({"front_stride", "front"}, "there are no convolutions: remove front_stride");
+}
+
 void check_front(const Settings& m, Checker& checker) {
   constexpr size_t kMostConvolutions = 64;
-  const Settings usual;
+  if (m.front.empty()) return check_keys_of_front(m, checker);
   if (m.front.size() > kMostConvolutions)
     checker.complain({"front"},
                      fmt::format("got {} convolutions, expected at most {}", m.front.size(), kMostConvolutions));
-  if (m.front.empty() && m.front_kernel_size != usual.front_kernel_size)
-    checker.complain({"front_kernel_size", "front"}, "there are no convolutions: remove front_kernel_size");
-  if (m.front.empty() && m.front_stride != usual.front_stride)
-    checker.complain({"front_stride", "front"}, "there are no convolutions: remove front_stride");
   if (m.front_stride > m.front_kernel_size)
     checker.complain({"front_stride", "front_kernel_size"},
                      fmt::format("front_stride {} is larger than front_kernel_size {}, so that steps would be skipped; "

@@ -206,8 +206,8 @@ void draw_sequence_model(ModelGraph& graph, const ModelSettings& settings, const
   if (settings.decoder) graph.add("by_target", "Transpose", {kAnyBatchSize, shape.model_outputs()});
 }
 
-// The outputs of every convolution before and after its ReLU, of the recurrent layers, of the attention's tanh with the
-// outputs that it weights, and of the decoder with its inputs.
+// The output of every convolution, padded for the next one or in the order of the recurrent layers; the outputs of
+// these layers; the attention's tanh; and the decoder's inputs and outputs.
 int64_t num_sequence_values(const ModelSettings& settings, const DataShape& shape, int64_t num_steps,
                             int64_t num_samples) {
   int64_t per_sample = 0;
@@ -215,10 +215,10 @@ int64_t num_sequence_values(const ModelSettings& settings, const DataShape& shap
     per_sample = saturating_add(per_sample, saturating_multiply(steps, width));
   };
   for (const int64_t size : settings.front) {
-    num_steps = (num_steps + settings.front_stride - 1) / settings.front_stride;
-    add(num_steps, 2 * size);
+    num_steps = blocks_of(num_steps, settings.front_stride);
+    add(num_steps, size);
   }
-  if (settings.pooling == Pooling::kAttention) add(num_steps, 2 * output_width(settings));
+  if (settings.pooling == Pooling::kAttention) add(num_steps, output_width(settings));
   if (settings.decoder) add(shape.num_horizons, decoder_options(settings, shape).input_size);
   const auto recurrent = [&](int64_t steps) { return num_recurrent_values(settings, shape, steps, num_samples); };
   return saturating_add(saturating_multiply(per_sample, num_samples),
@@ -233,11 +233,14 @@ std::vector<Contradiction> sequence_misfits(const ModelSettings& settings, const
   if (shape.target_per_step && settings.front_stride > 1)
     found.push_back({{"model.front_stride", "data.target_per"},
                      "each step has an output of its own, and a stride leaves steps out: use front_stride: 1"});
-  if (settings.decoder && shape.num_horizons == 1)
+  if (settings.decoder && (shape.target_per_step || shape.task == Task::kClassification))
+    found.push_back({{"model.decoder", "data.target_per"},
+                     "a decoder has a step for each horizon of a forecast, and these data are none: remove decoder"});
+  else if (settings.decoder && shape.num_horizons == 1)
     found.push_back(
         {{"model.decoder", "data.horizon"},
-         "a decoder has a step for each horizon of a forecast, and these data have one: set data.horizon to "
-         "several, such as 1..7, or remove decoder"});
+         "a decoder has a step for each horizon of a forecast, and these data have one: set data.horizon of "
+         "a CSV file with a window to several, such as 1..7, or remove decoder"});
   return found;
 }
 

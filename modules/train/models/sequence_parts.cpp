@@ -16,8 +16,6 @@
 namespace rnnlab {
 namespace {
 
-int64_t blocks_of(int64_t num_steps, int64_t stride) { return (num_steps + stride - 1) / stride; }
-
 // Returns (T, B, 1): true at the steps beyond the lengths.
 at::Tensor beyond(const at::Tensor& lengths, int64_t num_steps, c10::Device device) {
   return are_within(lengths, num_steps).logical_not().t().unsqueeze(2).to(device, /*non_blocking=*/true);
@@ -58,7 +56,7 @@ at::Tensor AttentionPooling::weights(const at::Tensor& outputs, const at::Tensor
   if (lengths.defined())
     scores =
         scores.masked_fill(beyond(lengths, outputs.size(0), outputs.device()), -std::numeric_limits<float>::infinity());
-  return at::softmax(scores, 0).squeeze(2);
+  return at::softmax(scores, 0, at::promote_types(scores.scalar_type(), at::kFloat)).squeeze(2);
 }
 
 at::Tensor AttentionPooling::forward(const at::Tensor& outputs, const at::Tensor& lengths) {

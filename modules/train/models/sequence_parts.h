@@ -33,16 +33,19 @@ class ConvolutionFront : public torch::nn::Module {
   std::vector<torch::nn::Conv1d> convolutions_;  // "convolution0", "convolution1" ...
 };
 
+// Returns the number of outputs of a convolution with this stride.
+inline int64_t blocks_of(int64_t num_steps, int64_t stride) { return (num_steps + stride - 1) / stride; }
+
 // A weighted mean of a sequence's outputs h_t, with the weights softmax_t(u . tanh(W h_t + b)). Source: Yang et al.
 // 2016, "Hierarchical attention networks", (5) to (7).
 class AttentionPooling : public torch::nn::Module {
  public:
   explicit AttentionPooling(int64_t width);
 
-  // Returns (B, W) of outputs (T, B, W); lengths as above. The weights are computed in float32 under autocast.
+  // Returns (B, W) of outputs (T, B, W); lengths as above.
   at::Tensor forward(const at::Tensor& outputs, const at::Tensor& lengths);
 
-  // Returns the weights (T, B), each column with the sum 1.
+  // Returns the weights (T, B), each column with the sum 1, in float32 for outputs in 16 bits.
   at::Tensor weights(const at::Tensor& outputs, const at::Tensor& lengths);
 
  private:

@@ -62,10 +62,11 @@ void refuse_own_parts(const TensorFile& file) {
   for (const std::string_view module : {"front", "attention", "decoder"})
     for (const TensorView& tensor : file.tensors)
       if (tensor.spec.name.starts_with(std::string(module) + "."))
-        throw_error(ExitCode::kUsage,
-                    "{}: the model's {} ({}) has no counterpart in the layouts of other libraries; use --layout "
-                    "pytorch, or convert the run with --part recurrent",
-                    file.name, module, tensor.spec.name);
+        throw_error(
+            ExitCode::kUsage,
+            "{}: the model's {} ({}) has no counterpart in other libraries, so only its recurrent layers can be "
+            "converted: use --part recurrent",
+            file.name, module, tensor.spec.name);
 }
 
 NetworkWeights read_pytorch_layout(const TensorFile& file) {

@@ -112,7 +112,12 @@ TEST_F(ExportWeights, OfPartsThatLibrariesDoNotHaveAreForRnnlabAlone) {
   expect_error(ExitCode::kUsage, [&] {
     export_weights(first, {.part = ExportPart::kModel, .layout = Layout::kKeras}, name("keras.safetensors"));
   });
+  expect_error(ExitCode::kUsage, [&] {
+    convert_weights(name("whole.safetensors"), std::nullopt, {.layout = Layout::kKeras}, name("keras.safetensors"));
+  });
   export_weights(first, {.part = ExportPart::kRecurrent, .layout = Layout::kKeras}, name("keras.safetensors"));
+  convert_weights(name("whole.safetensors"), std::nullopt, {.part = ExportPart::kRecurrent, .layout = Layout::kKeras},
+                  name("keras.safetensors"));
   const auto second = train_flowers({"model.front=[4]", "model.pooling=attention",
                                      "model.initial_weights=" + name("whole.safetensors"), "training.epochs=1"});
   EXPECT_EQ(load_run(second).summary.identity.initial_weights_sha256, weights_sha256(*first.model));

@@ -75,6 +75,8 @@ TEST(ParameterSpecs, AreThoseOfTheModel) {
   parts.pooling = Pooling::kAttention;
   parts.decoder = true;
   DataShape forecast = kImageRows;
+  parts.kind = ModelKind::kSequenceRegressor;
+  forecast.task = Task::kRegression;
   forecast.num_outputs = 12;
   forecast.num_horizons = 3;
   forecast.num_ahead = 2;
