@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/models/sequence_parts.h"
 
+#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
@@ -261,6 +262,8 @@ void expect_the_same_on_a_gpu(const ModelSettings& settings, const DataShape& sh
 
 TEST(SequenceParts, GiveTheSameOnAGpu) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  at::globalContext().setAllowTF32CuDNN(false);
+  at::globalContext().setAllowTF32CuBLAS(false);
   ModelSettings parts = with_front({6, 4}, 3, 2), decoder = with_decoder();
   parts.pooling = Pooling::kAttention;
   decoder.num_layers = 2;
