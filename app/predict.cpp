@@ -23,9 +23,9 @@ namespace {
 constexpr const char* kPredictFooter = R"(
 New data are scaled as the training data were, by what the checkpoint holds. A CSV need not have the target columns.
 Each of its rows has a line in the output, with its number as `row`; data.id=[key] adds the columns that identify it.
-A language model continues --prompt instead. With --stream, rows are read from standard input as they arrive, each as the
-next step of its series, and each prediction is printed at once; --state FILE goes on where the last call ended. If there is no path RUN, RUN is the name of an experiment, and its newest
-run in the folder runs is used.
+A language model continues --prompt instead. With --stream, rows are read from standard input as they arrive, each as
+the next step of its series, and each prediction is printed at once; --state FILE goes on where the last call ended.
+If there is no path RUN, RUN is the name of an experiment, and its newest run in the folder runs is used.
 
 Examples:
   rnnlab predict flowers data.path=new.csv

@@ -30,10 +30,11 @@ class Lines {
   std::optional<std::string> next() {
     while (true) {
       if (pending_stop()) return std::nullopt;
-      if (const size_t end = text_.find('\n', begin_); end != std::string::npos) return take(end, end + 1);
+      if (const size_t end = text_.find('\n', searched_); end != std::string::npos) return take(end, end + 1);
       if (is_at_end_) return begin_ == text_.size() ? std::nullopt : std::optional(take(text_.size(), text_.size()));
       if (text_.size() - begin_ > kLongestStreamRow)  // the stream refuses it
         return take(text_.size(), text_.size());
+      searched_ = text_.size();
       read_more();
     }
   }
@@ -41,7 +42,7 @@ class Lines {
  private:
   std::string take(size_t end, size_t next) {
     std::string line = text_.substr(begin_, end - begin_);
-    begin_ = next;
+    begin_ = searched_ = next;
     return line;
   }
 
@@ -51,6 +52,7 @@ class Lines {
     pollfd input = {STDIN_FILENO, POLLIN, 0};
     if (::poll(&input, 1, kTimeoutMilliseconds) <= 0) return;
     text_.erase(0, begin_);
+    searched_ -= begin_;
     begin_ = 0;
     std::array<char, 1 << 16> piece;
     const ssize_t size = uninterrupted([&] { return ::read(STDIN_FILENO, piece.data(), piece.size()); });
@@ -60,7 +62,8 @@ class Lines {
   }
 
   std::string text_;
-  size_t begin_ = 0;  // of what was not returned
+  size_t begin_ = 0;     // of what was not returned
+  size_t searched_ = 0;  // where what was not searched for a line break begins
   bool is_at_end_ = false;
 };
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <span>
 #include <utility>
@@ -16,7 +17,9 @@
 #include "data/csv_derived.h"
 #include "data/csv_time.h"
 #include "data/normalize.h"
+#include "data/readers/byte_stream.h"
 #include "data/readers/time_grid.h"
+#include "data/readers/time_units.h"
 #include "data/source.h"
 
 namespace rnnlab {
@@ -60,6 +63,23 @@ std::string why_not_as_table(const DataSettings& settings) {
 
 }  // namespace
 
+// A quote after another one of a cell in quotes is the second of two that mean one.
+RowEnds::Place RowEnds::after(char c) const {
+  if (place_ == Place::kMisplaced) return place_;
+  if (place_ == Place::kQuoted) return c == '"' ? Place::kAfterQuote : place_;
+  if (c == '"') return place_ == Place::kPlain ? Place::kMisplaced : Place::kQuoted;
+  if (c == delimiter_) return Place::kCellBegin;
+  return place_ == Place::kAfterQuote ? Place::kMisplaced : Place::kPlain;
+}
+
+bool RowEnds::ends_with(std::string_view line) {
+  if (place_ == Place::kRowBegin && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+  for (const char c : line) place_ = after(c);
+  if (place_ == Place::kQuoted) return false;
+  place_ = Place::kRowBegin;
+  return true;
+}
+
 std::string why_not_streamed(const DataSettings& settings, const FittedData& fitted) {
   if (fitted.normalization == Normalization::kColumnMinMax)
     return "data.normalize: column_minmax scales all steps of a sequence together";
@@ -72,10 +92,18 @@ StepReader::StepReader(const DataSettings& settings, const FittedData& fitted, s
       name_(std::move(name)),
       is_table_(is_table(settings)),
       layout_(layout_of(fitted)),
-      local_(LocalScales::of(fitted, settings)) {}
+      local_(LocalScales::of(fitted, settings)),
+      num_columns_(is_table_ ? 0 : fitted.shape.input_size) {}
 
-bool StepReader::has_one_column() const {
-  return is_table_ ? header_.find(settings_.delimiter) == std::string::npos : fitted_.shape.input_size == 1;
+CsvOptions StepReader::options() const {
+  return is_table_ ? csv_options(settings_) : CsvOptions{.header = CsvHeader::kAbsent};
+}
+
+void StepReader::set_header(std::string text, int64_t line) {
+  CsvOptions as_row = options();
+  as_row.header = CsvHeader::kAbsent;
+  num_columns_ = one_row("", text, line, as_row).num_columns();
+  header_ = std::move(text);
 }
 
 std::vector<std::string> StepReader::id_names() const {
@@ -100,10 +128,20 @@ size_t StepReader::num_values() const {
   return num_columns(settings_, layout_) + (are_changes(settings_) ? settings_.target.size() : 0);
 }
 
-StreamRow StepReader::read(const std::string& text, int64_t line) const {
-  CsvOptions options = is_table_ ? csv_options(settings_) : CsvOptions{.header = CsvHeader::kAbsent};
+CsvTable StepReader::one_row(const std::string& header, const std::string& text, int64_t line,
+                             CsvOptions options) const {
   options.first_line = static_cast<uint32_t>(line);
-  CsvTable table = parse_csv(header_ + text, name_, options);
+  CsvTable table = parse_csv(header + text, name_, options);
+  if (table.num_rows() == 1 && table.line(0, 0) == options.first_line) return table;
+  throw_error(ExitCode::kData,
+              "{}:{}: a carriage return within the line ends a row, but rows that arrive end with a line feed: write "
+              "LF or CRLF after each row",
+              name_, line);
+}
+
+StreamRow StepReader::read(const std::string& text, int64_t line) {
+  CsvTable table = one_row(header_, text, line, options());
+  if (num_columns_ == 0) num_columns_ = table.num_columns();
   StreamRow row;
   for (const std::string& name : id_names()) row.id.emplace_back(table.value(0, table.column_index(name)));
   row.part = is_table_ ? part_of_table(std::move(table)) : part_of_array(table);
@@ -208,6 +246,12 @@ void require_order(const CsvPart& part, int64_t last, int64_t now, const DataSet
                 "data.duplicates=ignore");
 }
 
+// A series of workdays has its first weekend before it is a week long, from when on irregular_steps() knows it.
+bool is_next_workday(const std::vector<int64_t>& times) {
+  const int64_t working = without_weekends(times.back()) - without_weekends(times[times.size() - 2]);
+  return std::abs(working - kDay) <= kDay / 2 && std::ranges::none_of(times, is_at_weekend);
+}
+
 // Returns what is wrong with the step in time to the last of these times; "" if it is the usual one.
 std::string fault_of_step(const std::vector<int64_t>& times, const DataSettings& settings) {
   const int64_t before = times[times.size() - 2], now = times.back();
@@ -219,25 +263,33 @@ std::string fault_of_step(const std::vector<int64_t>& times, const DataSettings&
   }
   const Irregular uneven = irregular_steps(times);
   if (!uneven.is_long.back() && !uneven.is_short.back()) return "";
+  if (uneven.usual_step == kDay && is_next_workday(times)) return "";
   return fmt::format("{} after the row before it, but the usual step is {}", duration_text(now - before),
                      duration_text(uneven.usual_step));
 }
 
-// Adds the time of the row. Returns whether a gap before it ends its series.
-bool add_time(std::vector<int64_t>& times, const CsvPart& part, const DataSettings& settings) {
+// Adds the time of the row. Returns why a gap before it ends its series, or "".
+std::string add_time(std::vector<int64_t>& times, const CsvPart& part, const DataSettings& settings) {
   const auto now = time_of(part, settings);
-  if (!now) return false;
+  if (!now) return "";
   times.push_back(*now);
-  if (times.size() == 1) return false;
+  if (times.size() == 1) return "";
   require_order(part, times[times.size() - 2], *now, settings);
   if (times.size() > kMostTimes) times.erase(times.begin());
-  const std::string fault = settings.gaps == Gaps::kIgnore ? "" : fault_of_step(times, settings);
-  if (fault.empty()) return false;
+  std::string fault = settings.gaps == Gaps::kIgnore ? "" : fault_of_step(times, settings);
+  if (fault.empty()) return "";
   if (settings.gaps == Gaps::kError)
     refuse_time(part,
                 fault + "; give the rows in between, or set data.gaps=split, which begins the series again, or ignore");
   times = {*now};
-  return true;
+  return fault;
+}
+
+std::string note_on_new_begin(const CsvPart& part, const std::string& fault) {
+  const CsvTable& table = part.table;
+  const int64_t column = table.column_index(*part.time);
+  return fmt::format("{}:{}: {}{} is {}, so the series begins again (data.gaps: split)", table.path(),
+                     table.line(0, column), in_quotes(table.value(0, column)), of_series(part), fault);
 }
 
 // The row as the only one of a sequence.
@@ -288,7 +340,11 @@ Samples StepReader::sample_of_array(const CsvPart& part) const {
 StreamStep StepReader::step(StreamRow row, const SeriesPast& past) const {
   StreamStep step{.samples = {}, .past = {{}, past.times}, .notes = {}};
   CsvPart& part = row.part;
-  if (is_table_) step.begins_anew = add_time(step.past.times, part, settings_);
+  if (is_table_) {
+    const std::string fault = add_time(step.past.times, part, settings_);
+    step.begins_anew = !fault.empty();
+    if (step.begins_anew) part.notes.push_back(note_on_new_begin(part, fault));
+  }
   step.past.values = fill_from(part, step.begins_anew ? SeriesPast() : past, settings_, fitted_.column_means);
   step.samples = is_table_ ? sample_of_table(part) : sample_of_array(part);
   step.notes = std::move(part.notes);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/csv_part.h"
@@ -36,6 +37,25 @@ struct StreamStep {
   bool begins_anew = false;  // whether the row follows a gap in time that ends its series (data.gaps: split)
 };
 
+// Finds where rows end whose lines arrive one at a time, because a cell in quotes may have line breaks. A quote opens
+// only where a cell begins, so that a misplaced one is in a row that ends with its line, which parse_csv refuses. Each
+// line is looked at once.
+class RowEnds {
+ public:
+  explicit RowEnds(char delimiter) : delimiter_(delimiter) {}
+
+  // Returns whether the row ends with this line, which has no line break. The next line then begins a row.
+  bool ends_with(std::string_view line);
+
+ private:
+  enum class Place { kRowBegin, kCellBegin, kPlain, kQuoted, kAfterQuote, kMisplaced };
+
+  Place after(char c) const;
+
+  char delimiter_;
+  Place place_ = Place::kRowBegin;
+};
+
 // Returns why a model that was trained so cannot read its rows one at a time, with what to do if something can be done;
 // or "".
 std::string why_not_streamed(const DataSettings& settings, const FittedData& fitted);
@@ -48,21 +68,26 @@ class StepReader {
 
   // Whether the first line has the names of the columns.
   bool has_header() const { return is_table_ && settings_.header; }
-  void set_header(std::string line) { header_ = std::move(line); }
+  // `line` is its number. Throws UserError kData if the text is not one row.
+  void set_header(std::string text, int64_t line);
 
-  // Whether a row is one cell, so that a blank line may be a missing value.
-  bool has_one_column() const;
+  // Whether a row is one cell, so that a blank line may be a missing value. Without a header the first row tells.
+  bool has_one_column() const { return num_columns_ == 1; }
+
+  CsvOptions options() const;
 
   std::vector<std::string> id_names() const;
   size_t num_values() const;  // of SeriesPast::values
 
-  // Throws UserError kData, with the number of the line, for a row that predict would refuse in a file.
-  StreamRow read(const std::string& text, int64_t line) const;
+  // Throws UserError kData, with the number of the line, for a row that predict would refuse in a file, and for a text
+  // that is not one row.
+  StreamRow read(const std::string& text, int64_t line);
 
   // Returns the step of a row after those of its series. Throws UserError kData.
   StreamStep step(StreamRow row, const SeriesPast& past) const;
 
  private:
+  CsvTable one_row(const std::string& header, const std::string& text, int64_t line, CsvOptions options) const;
   CsvPart part_of_table(CsvTable table) const;
   CsvPart part_of_array(const CsvTable& table) const;
   Samples sample_of_table(CsvPart& part) const;
@@ -75,6 +100,7 @@ class StepReader {
   CsvLayout layout_;
   LocalScales local_;
   std::string header_;
+  int64_t num_columns_;  // 0 before they are known
 };
 
 }  // namespace rnnlab

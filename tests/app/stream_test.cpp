@@ -90,6 +90,19 @@ TEST_F(StreamOfRows, EndsIfNobodyReadsItsPredictions) {
   EXPECT_EQ(file("code"), "141\n");
 }
 
+TEST_F(StreamOfRows, RefusesRowsAfterACarriageReturn) {
+  EXPECT_THAT(program_.run_in_shell("printf 'flow\\n1\\r2\\n3\\n' | \"$0\" predict flow --stream", 3).errors,
+              HasSubstr("standard input:2: a carriage return"));
+}
+
+// Standard input is read in pieces of 64 KiB.
+TEST_F(StreamOfRows, ReadsLinesThatAreLongerThanAPiece) {
+  const std::string long_rows =
+      "printf 'flow,text\\n'; for i in 1 2 3; do printf $i,; head -c 200000 /dev/zero | tr '\\0' a; echo; done";
+  EXPECT_EQ(shell("(" + long_rows + ") | \"$0\" predict flow --stream 2> /dev/null"),
+            shell("printf 'flow\\n1\\n2\\n3\\n' | \"$0\" predict flow --stream 2> /dev/null"));
+}
+
 TEST_F(StreamOfRows, RefusesWhatHasNoEffect) {
   program_.expect_error(2, {"predict", "flow", "--stream", "data.path=flow.csv"});
   program_.expect_error(2, {"predict", "flow", "--stream", "--part", "all"});
@@ -119,7 +132,8 @@ training: {epochs: 3, batch_size: 4}
   program_.run({"train", "text.yaml", "--quiet"}, 0);
   const std::string greedy = "\"$0\" predict text --temperature 0 2> /dev/null ";
   const std::string whole = shell(greedy + "--prompt to --length 20");
-  std::string parts = shell(greedy + "--prompt to --length 5 --state t.state");
+  EXPECT_EQ(shell(greedy + "--prompt to --length 0 --state t.state"), "to\n");
+  std::string parts = "to" + shell(greedy + "--prompt '' --length 5 --state t.state");
   parts.pop_back();  // the line break
   EXPECT_EQ(parts + shell(greedy + "--prompt '' --length 15 --state t.state"), whole);
   EXPECT_THAT(program_.run_in_shell("\"$0\" predict flow --stream --state t.state < flow.csv", 6).errors,

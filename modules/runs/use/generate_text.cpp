@@ -50,8 +50,8 @@ class Reader {
     at::Tensor input = at::empty({static_cast<int64_t>(tokens.size()), 1}, at::kLong);
     std::ranges::copy(tokens, input.mutable_data_ptr<int64_t>());
     const AutocastGuard autocast(precision_, device_);
-    Continuation next = model_.continue_from(text_.state, input.to(device_));
-    text_.state = std::move(next.state);
+    const Continuation next = model_.continue_from(text_.state, input.to(device_));
+    text_.state = own_copy(next.state);
     text_.num_steps += std::ssize(tokens);
     return next.outputs[-1][0].to(at::kCPU, at::kFloat).contiguous();
   }
@@ -91,6 +91,10 @@ std::string continue_text(const TrainedModel& trained, const TextRequest& reques
   std::vector<int64_t> tokens = tokens_of(request.prompt, trained);
   tokens.insert(tokens.begin(), state.tokens.begin(), state.tokens.end());
   if (tokens.empty()) throw_error(ExitCode::kUsage, "--prompt: got an empty text, expected at least one character");
+  if (request.length == 0) {  // The model reads nothing, so there is no state of it yet.
+    state.tokens = std::move(tokens);
+    return "";
+  }
   Reader reader(trained, state.series[""]);
   SplitMix64 random(request.seed);
   std::string text;

@@ -43,8 +43,6 @@ const TrainedModel& required(const TrainedModel& trained) {
 
 bool is_blank(std::string_view line) { return line.find_first_not_of("\r\n") == std::string_view::npos; }
 
-bool ends_within_quotes(std::string_view text) { return std::ranges::count(text, '"') % 2 == 1; }
-
 }  // namespace
 
 void require_stream_settings(const std::vector<std::string>& overrides) {
@@ -59,6 +57,7 @@ void require_stream_settings(const std::vector<std::string>& overrides) {
 Stream::Stream(const TrainedModel& trained, StreamState state, StreamForm form, std::string source)
     : trained_(required(trained)),
       reader_(trained.experiment.data, trained.data, source),
+      ends_(reader_.options().delimiter),
       state_(std::move(state)),
       form_(form),
       source_(std::move(source)) {
@@ -75,7 +74,7 @@ void Stream::read_line(const std::string& line, int64_t number, const std::funct
   if (open_text_.size() > kLongestStreamRow)
     throw_error(ExitCode::kData, "{}:{}: the row has more than {}: is a quote opened here and never closed?", source_,
                 open_line_, format_bytes(static_cast<int64_t>(kLongestStreamRow)));
-  if (ends_within_quotes(open_text_)) return;
+  if (!ends_.ends_with(line)) return;
   const std::string text = std::exchange(open_text_, "");
   const bool needs_names = reader_.has_header() && !has_names_;
   if (is_blank(text) && (needs_names || !reader_.has_one_column())) return;
@@ -85,7 +84,7 @@ void Stream::read_line(const std::string& line, int64_t number, const std::funct
                 "that means a missing one, such as NA",
                 source_, open_line_);
   if (needs_names) {
-    reader_.set_header(text);
+    reader_.set_header(text, open_line_);
     has_names_ = true;
     return;
   }
@@ -101,11 +100,11 @@ void Stream::read_row(const std::string& text, int64_t number, const std::functi
   note(step.notes);
   const AutocastGuard autocast(trained_.experiment.precision, trained_.device);
   const at::Tensor input = step.samples.inputs.transpose(0, 1).to(trained_.device);
-  Continuation next = trained_.model->continue_from(step.begins_anew ? RecurrentState() : before.state, input);
+  const Continuation next = trained_.model->continue_from(step.begins_anew ? RecurrentState() : before.state, input);
   ++num_rows_;
   print(text_of(row, step.samples, next.outputs));
   is_begun_ = true;
-  state_.series[row.series] = {std::move(next.state), std::move(step.past), before.num_steps + 1};
+  state_.series[row.series] = {own_copy(next.state), std::move(step.past), before.num_steps + 1};
 }
 
 std::string Stream::text_of(const StreamRow& row, const Samples& samples, const at::Tensor& outputs) {

@@ -47,6 +47,7 @@ class Stream {
 
   const TrainedModel& trained_;
   StepReader reader_;
+  RowEnds ends_;
   StreamState state_;
   StreamForm form_;
   std::string source_;

@@ -2,12 +2,15 @@
 #include "runs/use/stream_state.h"
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/clone.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -17,6 +20,8 @@
 #include "base/sha256.h"
 #include "base/system/files.h"
 #include "base/system/json_fields.h"
+#include "data/readers/time_units.h"
+#include "data/readers/times.h"
 #include "layers/cells/cell.h"
 #include "results/checkpoint/safetensors.h"
 #include "train/models/model.h"
@@ -73,8 +78,11 @@ std::vector<T> row_of(const at::Tensor& matrix, int64_t row) {
 }
 
 // Each state of the cell is (L, S, H), as in PyTorch.
-std::vector<NamedTensor> tensors_of(const StreamState& state, const std::vector<std::string>& names) {
-  std::vector<std::vector<at::Tensor>> states(names.size());
+std::vector<NamedTensor> tensors_of(const StreamState& state, const TrainedModel& trained) {
+  const std::vector<std::string> names = names_of_states(trained);
+  const RecurrentOptions& options = options_of(trained);
+  const at::Tensor none = at::empty({options.num_layers, 0, options.hidden_size});
+  std::vector<std::vector<at::Tensor>> states(names.size(), {none});
   std::vector<std::vector<double>> values;
   std::vector<std::vector<int64_t>> times;
   std::vector<int64_t> num_steps;
@@ -142,7 +150,13 @@ std::vector<std::string> series_in(const TensorFile& file) {
   std::vector<std::string> names;
   const Json list = Json::parse(entry_of(file, "series"), nullptr, false);
   if (!list.is_array()) throw_checkpoint_error("{}: has no list of its series", file.name);
-  for (const Json& name : list) names.push_back(name.is_string() ? name.get<std::string>() : "");
+  std::set<std::string> seen;
+  for (const Json& name : list) {
+    if (!name.is_string() || !seen.insert(name).second)
+      throw_checkpoint_error("{}: {} is the name of two series, or not a name: begin again with a new file", file.name,
+                             name.dump());
+    names.push_back(name);
+  }
   return names;
 }
 
@@ -163,11 +177,36 @@ void require_shapes(const TensorFile& file, int64_t num_series, const TrainedMod
   require_tensors(file, specs);
 }
 
+// Rows lead to none of these; sums and differences of what is accepted do not overflow.
+void require_countable(const TensorFile& file, const StreamState& state) {
+  constexpr int64_t kMostSteps = int64_t{1} << 53;
+  const int64_t first = *parse_time("0001-01-01") - 2 * kDay, last = *parse_time("9999-12-31") + 2 * kDay;
+  int64_t steps_left = kMostSteps;
+  for (const auto& [name, one] : state.series) {
+    if (one.num_steps < 0 || one.num_steps > steps_left)
+      throw_checkpoint_error("{}: the series {} has {} steps, expected 0 to {} in all: begin again with a new file",
+                             file.name, in_quotes(name), one.num_steps, kMostSteps);
+    steps_left -= one.num_steps;
+    for (const int64_t time : one.past.times)
+      if (time < first || time > last)
+        throw_checkpoint_error(
+            "{}: the series {} has the time {}, expected microseconds in the years 1 to 9999: begin again with a new "
+            "file",
+            file.name, in_quotes(name), time);
+  }
+}
+
 }  // namespace
+
+RecurrentState own_copy(const RecurrentState& state) {
+  RecurrentState copy(state.hidden.clone());
+  for (const at::Tensor& one : state.inner) copy.inner.push_back(one.clone());
+  return copy;
+}
 
 void write_stream_state(const std::filesystem::path& file, const StreamState& state, const TrainedModel& trained) {
   if (state.series.empty() && state.tokens.empty()) return;
-  const std::vector<NamedTensor> tensors = tensors_of(state, names_of_states(trained));
+  const std::vector<NamedTensor> tensors = tensors_of(state, trained);
   const std::vector<TensorView> views = views_of(tensors);
   TensorMetadata metadata = {{"kind", std::string(kKind)},
                              {"schema_version", std::to_string(kFileVersion)},
@@ -197,6 +236,7 @@ StreamState read_stream_state(const std::filesystem::path& file, const TrainedMo
     one.state.hidden = states.front();
     one.state.inner.assign(states.begin() + 1, states.end());
   }
+  require_countable(content, state);
   state.tokens = row_of<int64_t>(tensor(kTokens).unsqueeze(0), 0);
   const auto is_wrong = [&](int64_t token) { return token < 0 || token >= trained.data.shape.num_outputs; };
   if (std::ranges::any_of(state.tokens, is_wrong))

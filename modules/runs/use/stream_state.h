@@ -27,11 +27,15 @@ struct StreamState {
   std::vector<int64_t> tokens = {};           // of a text, those at its end that the model has not read yet
 };
 
+// Returns the state in memory of its own, because that of a layer may be views of the data of a pass.
+RecurrentState own_copy(const RecurrentState& state);
+
 // Writes the file as write_output_file does: a reader gets the old state or the new one. The state of nothing is not
 // written. Throws UserError kUsage and kDevice.
 void write_stream_state(const std::filesystem::path& file, const StreamState& state, const TrainedModel& trained);
 
-// Throws UserError kCheckpoint if the file is damaged, is not such a file, or has the state of other weights.
+// Throws UserError kCheckpoint if the file is damaged, is not such a file, has the state of other weights, or has
+// numbers that no rows lead to.
 StreamState read_stream_state(const std::filesystem::path& file, const TrainedModel& trained);
 
 // Returns the state in the file, or that of nothing if there is no such file.

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -233,6 +234,9 @@ TEST_F(Streams, RefuseWhatAStateCannotHold) {
   };
   expect_golden(refusal(train_series({"model.bidirectional=true"})));
   expect_golden(refusal(train_series({"model.pooling=mean"})));
+  expect_golden(refusal(train_series({"model.pooling=attention"})));
+  expect_golden(refusal(train_series({"model.front=[4]"})));
+  expect_golden(refusal(train_series({"model.decoder=true", "data.horizon=1..3"})));
   expect_golden(refusal(train_series({"data.target_as=seasonal_change", "data.season=4"})));
   expect_golden(refusal(train_series({"data.scale_by=window"})));
   expect_golden(refusal(train_series({"data.known=[flow]"})));
@@ -272,11 +276,33 @@ TEST_F(Streams, CheckTheTimesOfRows) {
             4u);
 }
 
+// 2026-01-01 is a Thursday.
+TEST_F(Streams, TakeMondayAsTheDayAfterFridayOfADailySeriesWithoutWeekends) {
+  const TrainedModel trained = load(train_steps());
+  const auto num_read = [&](const Words& days) {
+    Words lines = {"at,a,word"};
+    for (const std::string& day : days) lines.push_back("2026-01-" + day + ",1,a");
+    StreamState state;
+    return values(trained, lines, state).size();
+  };
+  EXPECT_EQ(num_read({"01", "02", "05", "06", "07", "08", "09", "12"}), 8u);
+  EXPECT_EQ(num_read({"02", "05", "06", "07"}), 4u);
+  expect_error(ExitCode::kData, [&] { num_read({"01", "02", "06"}); });                    // without Monday
+  expect_error(ExitCode::kData, [&] { num_read({"03", "04", "05", "06", "09", "12"}); });  // Saturdays have rows
+  expect_error(ExitCode::kData, [&] { num_read({"02 21:00", "02 22:00", "02 23:00", "05 00:00"}); });
+}
+
 TEST_F(Streams, BeginAgainAfterAGapThatEndsASeries) {
   const TrainedModel trained = load(train_steps(), {"data.gaps=split"});
   const Words lines = {"at,a,word", "2026-01-01 01:00,1,a", "2026-01-01 02:00,2,b", "2026-01-01 09:00,3,c"};
   StreamState state, fresh;
   EXPECT_EQ(values(trained, lines, state).back(), values(trained, {lines[0], lines[3]}, fresh).back());
+  Stream stream(trained, {}, StreamForm::kCsv, "rows");
+  for (size_t i = 0; i < lines.size(); ++i)
+    stream.read_line(lines[i], static_cast<int64_t>(i) + 1, [](std::string_view) {});
+  const Words notes = stream.take_notes();
+  ASSERT_EQ(notes.size(), 1u);
+  expect_golden(notes.front());
 }
 
 TEST_F(Streams, FillMissingValuesByTheSeries) {
@@ -316,6 +342,62 @@ TEST_F(Streams, NameTheLineOfAMistakeAndKeepTheStateBeforeIt) {
   expect_error(ExitCode::kData, [&] { stream.end(); });
   read("\"");
   EXPECT_EQ(stream.state().series.at("").num_steps, 3) << "a row may go on in the next line";
+}
+
+TEST_F(Streams, RefuseALineThatIsNotOneRow) {
+  const TrainedModel trained = load(train_series());
+  const auto error = [&](const Words& lines) {
+    StreamState state;
+    return testing::message_of_error(ExitCode::kData, [&] { values(trained, lines, state); });
+  };
+  expect_golden(error({"level,flow", "1,2\r3,4", "5,6"}));
+  expect_golden(error({"level,flow\r1,2\r3,4"}));
+  expect_golden(error({"level,flow", "\r1,2"}));
+  StreamState state;
+  EXPECT_EQ(values(trained, {"level,flow\r", "1,2\r", "\r", "3,4\r"}, state).size(), 2u) << "lines with CRLF";
+}
+
+TEST_F(Streams, RefuseAMisplacedQuoteAtOnce) {
+  const TrainedModel trained = load(train_series());
+  StreamState state;
+  expect_golden(testing::message_of_error(ExitCode::kData, [&] {
+    values(trained, {"level,flow", "1,2\"", "3,4"}, state);
+  }));
+}
+
+// A blank line may be a missing value only between rows of one column.
+TEST_F(Streams, TellTheNumberOfColumnsByTheHeaderOrTheFirstRow) {
+  const TrainedModel trained = load(train_series());
+  StreamState state;
+  EXPECT_EQ(values(trained, {"\"level\",\"flow\"", "1,2", "", "3,4"}, state).size(), 2u);
+  const auto train_column = [&](const std::string& file, const std::string& row) {
+    std::string text;
+    for (int i = 0; i < 60; ++i) text += fmt::format(fmt::runtime(row), i % 7);
+    write(file, text);
+    return load(train(
+        fmt::format("layer: naive\ndata: {{source: csv, path: {}, header: false, target: [column1], window: 8}}\n"
+                    "model: {{kind: sequence_regressor, hidden_size: 4}}\ntraining: {{epochs: 1, batch_size: 8}}\n",
+                    file)));
+  };
+  EXPECT_EQ(values(train_column("three.csv", "{},1,2\n"), {"", "1,1,2", "", "3,1,2"}, state = {}).size(), 2u);
+  const TrainedModel one = train_column("one.csv", "{}\n");
+  expect_error(ExitCode::kData, [&] { values(one, {"1", "", "3"}, state = {}); });
+}
+
+TEST_F(Streams, KeepStatesInMemoryOfTheirOwn) {
+  const auto expect_own = [](const at::Tensor& state) {
+    EXPECT_EQ(state.storage().nbytes(), static_cast<size_t>(state.numel()) * state.element_size());
+  };
+  for (const char* layer : {"naive", "fused", "hoisted"}) {
+    SCOPED_TRACE(layer);
+    StreamState state, text;
+    values(load(train_series({std::string("layer=") + layer, "model.num_layers=2"})), {"level,flow", "1,2"}, state);
+    continue_text(load(train_text({std::string("layer=") + layer})), {.prompt = "ab", .length = 3}, text);
+    for (const StreamState& one : {state, text}) {
+      expect_own(one.series.at("").state.hidden);
+      expect_own(one.series.at("").state.cell());
+    }
+  }
 }
 
 TEST_F(Streams, RefuseARowThatNeverEnds) {
@@ -370,6 +452,35 @@ TEST_F(StateFiles, WithOtherColumnsAndTokensAreRefused) {
   expect_error(ExitCode::kCheckpoint, [&] { read_stream_state(name("x.state"), trained_); });
 }
 
+// No rows lead to such numbers, whose sums and differences would overflow.
+TEST_F(StateFiles, WithImpossibleNumbersAreRefused) {
+  const StreamState good = read_stream_state(name("x.state"), trained_);
+  const auto is_refused = [&](const StreamState& state) {
+    write_stream_state(name("bad.state"), state, trained_);
+    expect_error(ExitCode::kCheckpoint, [&] { read_stream_state(name("bad.state"), trained_); });
+  };
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  for (const int64_t num_steps : {int64_t{-1}, kMost - 1, kMost}) {
+    StreamState state = good;
+    state.series.at("").num_steps = num_steps;
+    is_refused(state);
+  }
+  for (const int64_t time : {kMost, -kMost, kMost / 16}) {
+    StreamState state = good;
+    state.series.at("").past.times = {0, time};
+    is_refused(state);
+  }
+  StreamState sum = good;
+  sum.series.at("").num_steps = int64_t{1} << 52;
+  write_stream_state(name("long.state"), sum, trained_);
+  EXPECT_EQ(read_stream_state(name("long.state"), trained_).series.at("").num_steps, int64_t{1} << 52);
+  sum.series["b"] = sum.series["c"] = sum.series.at("");
+  is_refused(sum);
+  StreamState twice = good;
+  twice.series["\xfe"] = twice.series["\xff"] = good.series.at("");  // both are written as a replacement character
+  is_refused(twice);
+}
+
 TEST_F(StateFiles, OfNothingAreNotWritten) {
   write_stream_state(name("none.state"), {}, trained_);
   EXPECT_FALSE(std::filesystem::exists(name("none.state")));
@@ -382,8 +493,9 @@ TEST_F(Streams, ContinueATextAsIfItWereOne) {
     const std::string whole = generate_text(trained, {.prompt = "ab", .length = 30, .temperature = 0});
     StreamState state;
     std::string text;
-    for (const int64_t length : {1, 3, 0, 26}) {
-      text += continue_text(trained, {.prompt = text.empty() ? "ab" : "", .length = length, .temperature = 0}, state);
+    for (const int64_t length : {0, 1, 3, 0, 26}) {
+      text += continue_text(trained, {.prompt = state.tokens.empty() ? "ab" : "", .length = length, .temperature = 0},
+                            state);
       write_stream_state(name("text.state"), state, trained);
       state = read_stream_state(name("text.state"), trained);
     }
