@@ -188,6 +188,9 @@ void add_predict(CLI::App& program, Action& chosen) {
           "--state", options->state,
           "with --stream or --prompt: go on after the rows or the text of the call that wrote this file, if it "
           "exists, and write the state of the end to it")
+      ->check([](const std::string& file) -> std::string {
+        return file.empty() ? "got an empty name, expected a file" : "";
+      })
       ->type_name("FILE");
   add_text_options(*command, *options);
 }

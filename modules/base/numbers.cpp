@@ -151,7 +151,7 @@ std::string format_count(int64_t count) {
 }
 
 std::string counted(int64_t count, std::string_view noun) {
-  const std::string_view ending = count == 1 ? "" : noun.ends_with('s') ? "es" : "s";
+  const std::string_view ending = count == 1 || noun.ends_with("series") ? "" : noun.ends_with('s') ? "es" : "s";
   return fmt::format("{} {}{}", format_count(count), noun, ending);
 }
 

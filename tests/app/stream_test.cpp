@@ -96,6 +96,10 @@ TEST_F(StreamOfRows, RefusesRowsAfterACarriageReturn) {
 }
 
 // Standard input is read in pieces of 64 KiB.
+TEST_F(StreamOfRows, RefusesAStateWithoutAName) {
+  EXPECT_EQ(shell("\"$0\" predict flow --stream --state '' < flow.csv", 2), "");
+}
+
 TEST_F(StreamOfRows, ReadsLinesThatAreLongerThanAPiece) {
   const std::string long_rows =
       "printf 'flow,text\\n'; for i in 1 2 3; do printf $i,; head -c 200000 /dev/zero | tr '\\0' a; echo; done";

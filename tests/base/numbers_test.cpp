@@ -131,6 +131,7 @@ TEST(Counted, PutsTheNounInThePlural) {
   EXPECT_EQ(counted(1234, "token"), "1,234 tokens");
   EXPECT_EQ(counted(1, "class"), "1 class");
   EXPECT_EQ(counted(2, "class"), "2 classes");
+  EXPECT_EQ(counted(4, "series"), "4 series");
 }
 
 TEST(FormatWithin, TurnsToPowersOfTenIfTheNumberIsTooLong) {

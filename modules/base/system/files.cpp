@@ -24,7 +24,7 @@ namespace {
 
 std::string remedy_of(int error_number) {
   if (is_limit_on_handles(error_number)) return std::string("; ") + kMoreHandles;
-  if (error_number == ENOSPC || error_number == EDQUOT) return "; free some space or choose another folder with --out";
+  if (error_number == ENOSPC || error_number == EDQUOT) return "; free some space or write to another disk";
   if (error_number == EFBIG) return "; raise the limit on the size of files (ulimit -f)";
   if (error_number == EPERM) return "; `lsattr` shows whether it is protected";
   return "";

@@ -153,12 +153,14 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return !a.empty() && !b.empty() && std::filesystem::equivalent(a, b, ignored);
 }
 
+bool names_data(const Overrides& overrides) {
+  return std::ranges::any_of(kDataKeys, [&](std::string_view key) { return overrides.has(key); });
+}
+
 // The training file under a different path does not count as other data, because the model was trained on most of it.
-bool has_other_data(const Experiment& trained, const Experiment& now, const Overrides& overrides) {
-  if (!std::ranges::any_of(kDataKeys, [&](std::string_view key) { return overrides.has(key); })) return false;
-  const bool same_names = trained.data.source == now.data.source && trained.data.train_file == now.data.train_file &&
-                          trained.data.train_inputs == now.data.train_inputs;
-  return !same_names || !is_same_file(trained.data.path, now.data.path);
+bool has_same_data(const Experiment& trained, const Experiment& now) {
+  return trained.data.source == now.data.source && trained.data.train_file == now.data.train_file &&
+         trained.data.train_inputs == now.data.train_inputs && is_same_file(trained.data.path, now.data.path);
 }
 
 // With all samples there is only one part, so settings of the split would be ignored.
@@ -172,7 +174,7 @@ void require_parts(DataPart part, const Overrides& overrides) {
 }  // namespace
 
 InferenceSettings inference_settings(const Experiment& trained, const std::vector<std::string>& assignments,
-                                     std::optional<DataPart> part) {
+                                     std::optional<DataPart> part, TrainingData training) {
   require_changeable(assignments);
   const Overrides overrides(assignments);
   require_same_form(trained.data.source, overrides);
@@ -180,7 +182,8 @@ InferenceSettings inference_settings(const Experiment& trained, const std::vecto
   settings.experiment = with_overrides(with_available_settings(trained, overrides, settings.notes), assignments);
   DataSettings& data = settings.experiment.data;
   require_concrete_layer(settings.experiment);
-  const bool other_data = has_other_data(trained, settings.experiment, overrides);
+  const bool other_data =
+      names_data(overrides) && (training == TrainingData::kElsewhere || !has_same_data(trained, settings.experiment));
   settings.part =
       part.value_or(other_data && info_of(data.source).load_part != nullptr ? DataPart::kAll : DataPart::kValid);
   require_parts(settings.part, overrides);
@@ -300,7 +303,9 @@ TrainedModel load_trained_model(const ModelRequest& request) {
   SavedModel saved = read_saved_model(trained.checkpoint);
   // The data may be in the folder of the run, or, during training, in the folder of the experiment file.
   const Experiment experiment = with_paths_beside(saved.experiment, folder_beside(trained.checkpoint));
-  InferenceSettings settings = inference_settings(experiment, request.overrides, request.part);
+  const TrainingData training =
+      is_safetensors_file(trained.checkpoint) ? TrainingData::kElsewhere : TrainingData::kAtItsPath;
+  InferenceSettings settings = inference_settings(experiment, request.overrides, request.part, training);
   trained.notes.insert(trained.notes.end(), settings.notes.begin(), settings.notes.end());
   trained.experiment = std::move(settings.experiment);
   trained.trained_with = std::move(saved.experiment);

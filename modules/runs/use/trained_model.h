@@ -32,13 +32,18 @@ struct InferenceSettings {
   std::vector<std::string> notes;  // differences to training because of this machine
 };
 
+// Where the training data are: at the path of the settings; or elsewhere, so that a file of that name is another one,
+// for a model in one file, which keeps no folders.
+enum class TrainingData { kAtItsPath, kElsewhere };
+
 // Applies `overrides` ("device=cpu") to the settings of `trained`. Settings without an override are adapted, with a
 // note: a device that this machine lacks becomes the CPU; a layer that the device does not support becomes fused (or
 // hoisted, if fused cannot compute the model); a precision that the device lacks becomes fp32. The default part is all
 // if the data are not those of training, else the validation part. Throws UserError kUsage for a key that must not
 // change, for a key that the part does not use, and for invalid values.
 InferenceSettings inference_settings(const Experiment& trained, const std::vector<std::string>& overrides,
-                                     std::optional<DataPart> part = std::nullopt);
+                                     std::optional<DataPart> part = std::nullopt,
+                                     TrainingData training = TrainingData::kAtItsPath);
 
 struct ModelRequest {
   std::filesystem::path run;  // a run's folder, a checkpoint, or the file of a whole model (runs/model_file.h)

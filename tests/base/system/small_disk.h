@@ -40,7 +40,7 @@ class SmallDisk {
   const std::filesystem::path& path() const { return folder_.path(); }
   // Returns the system's message when the disk is full, with rnnlab's advice.
   std::string reason() const {
-    return is_mounted_ ? "No space left on device; free some space or choose another folder with --out"
+    return is_mounted_ ? "No space left on device; free some space or write to another disk"
                        : "File too large; raise the limit on the size of files (ulimit -f)";
   }
 

@@ -97,6 +97,16 @@ TEST_F(WholeModel, ForecastsFromDatesCategoriesAndScalesOfSeries) {
   expect_same_predictions({"data.path=new.csv"});
 }
 
+// A file of the same name as the training file is another one on another machine.
+TEST_F(WholeModel, TakesDataThatAreNamedAsNew) {
+  whole(train_days());
+  write_days("days.csv", 91, 120);
+  const std::string path = "data.path=" + name("days.csv");
+  EXPECT_EQ(load_trained_model({.run = name("model.safetensors"), .checkpoint = "", .overrides = {path}}).part,
+            DataPart::kAll);
+  EXPECT_EQ(load_trained_model({.run = name("model.safetensors"), .checkpoint = ""}).part, DataPart::kValid);
+}
+
 TEST_F(WholeModel, ForecastsQuantiles) {
   whole(train_days({"training.loss=quantile", "training.quantiles=[0.2, 0.5, 0.7]"}));
   expect_same_predictions({});
