@@ -71,7 +71,7 @@ std::string full_file(const std::string& errors) {
   std::smatch match;
   const std::regex line(
       "rnnlab: error: [^\n]*/small/[^/]*/?([^ :]*): [^\n]*No space left on device; free some space or "
-      "choose another [^\n]*\n");
+      "write to another [^\n]*\n");
   if (!std::regex_search(errors, match, line)) return "";
   return std::regex_replace(match[1].str(), std::regex("[0-9]+"), "N");
 }
