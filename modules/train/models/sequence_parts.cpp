@@ -31,7 +31,7 @@ torch::nn::Conv1d make_convolution(int64_t inputs, int64_t outputs, const ModelS
 ConvolutionFront::ConvolutionFront(const ModelSettings& settings, int64_t input_size) : stride_(settings.front_stride) {
   for (const int64_t size : settings.front) {
     const std::string name = fmt::format("convolution{}", convolutions_.size());
-    convolutions_.push_back(register_module(name, make_convolution(input_size, size, settings)));
+    convolutions_.emplace_back(register_module(name, make_convolution(input_size, size, settings)));
     input_size = size;
   }
 }
