@@ -10,7 +10,7 @@
 
 namespace rnnlab::app {
 
-// Throws UserError kUsage if `file` cannot be written as the state of a stream. An empty name is none.
+// Throws UserError kUsage if `file` cannot be written as the state of a stream. An empty name means no file.
 void require_state_file(const std::filesystem::path& file);
 
 // Ends at the end of standard input, or after the current row if a signal asks for it (train/loop/stop_signal.h).

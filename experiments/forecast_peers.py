@@ -68,7 +68,7 @@ class Task:
     frequency: str           # of pandas
     window: int
     horizon: int
-    season: int              # rows; 1: there is none
+    season: int              # rows; 1 means no season
     epochs: int
     keys: dict               # of rnnlab: what `data inspect` proposes
     known: tuple = ()

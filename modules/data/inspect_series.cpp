@@ -58,14 +58,15 @@ Moments moments_of(const SeriesValues& series) {
 
 // Returns the error of the value so many rows before, over the deviation, in all series together. Series that are short
 // beside the lag say nothing of it.
-double error_of(const std::vector<SeriesValues>& all, int64_t lag) {
+double error_of(const std::vector<SeriesValues>& all, const std::vector<Moments>& moments, int64_t lag) {
   constexpr int64_t kLeastSeasons = 3, kLeastDifferences = 20;
   double sum = 0, deviations = 0;
   int64_t count = 0;
-  for (const SeriesValues& series : all) {
+  for (size_t i = 0; i < all.size(); ++i) {
+    const SeriesValues& series = all[i];
     const auto size = std::ssize(series.values);
     if (size < kLeastSeasons * lag) continue;
-    const double deviation = moments_of(series).standard_deviation();
+    const double deviation = moments[i].standard_deviation();
     for (int64_t row = lag; row < size; ++row) {
       const double difference = series.values[static_cast<size_t>(row)] - series.values[static_cast<size_t>(row - lag)];
       if (std::isnan(difference)) continue;
@@ -78,12 +79,11 @@ double error_of(const std::vector<SeriesValues>& all, int64_t lag) {
 }
 
 // Compares the deviations of the series with each other, and their means with the largest deviation.
-SeriesDifference difference_of(const std::vector<SeriesValues>& all) {
+SeriesDifference difference_of(const std::vector<Moments>& all) {
   constexpr double kOtherScale = 10, kOtherLevel = 3;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   double least = kInfinity, most = 0, lowest = kInfinity, highest = -kInfinity;
-  for (const SeriesValues& series : all) {
-    const Moments moments = moments_of(series);
+  for (const Moments& moments : all) {
     if (moments.standard_deviation() == 0) continue;
     least = std::min(least, moments.standard_deviation());
     most = std::max(most, moments.standard_deviation());
@@ -99,14 +99,16 @@ SeriesDifference difference_of(const std::vector<SeriesValues>& all) {
 SeriesAdvice advise_on_series(const std::vector<SeriesValues>& all) {
   SeriesAdvice advice;
   advice.step = common_step(all);
-  advice.error_of_last = error_of(all, 1);
+  std::vector<Moments> moments;
+  for (const SeriesValues& series : all) moments.push_back(moments_of(series));
+  advice.error_of_last = error_of(all, moments, 1);
   for (const int64_t season : usual_seasons(advice.step)) {
-    const double error = error_of(all, season);
+    const double error = error_of(all, moments, season);
     if (error >= SeriesAdvice::kUseful || error >= advice.error_of_season) continue;
     advice.error_of_season = error;
     advice.season = season;
   }
-  advice.difference = difference_of(all);
+  advice.difference = difference_of(moments);
   return advice;
 }
 

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "data/csv_changes.h"
 #include "data/csv_derived.h"
+#include "data/csv_features.h"
 #include "data/csv_time.h"
 #include "data/normalize.h"
 #include "data/readers/byte_stream.h"
@@ -29,10 +30,6 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kMostTimes = 16;  // whose median is the usual step
 
 bool is_table(const DataSettings& settings) { return info_of(settings.source).form == DataForm::kTable; }
-
-bool is_static(const DataSettings& settings, const std::string& column) {
-  return std::ranges::count(settings.static_features, column) > 0;
-}
 
 // Returns the reason of a setting that may be another value when the model is used.
 std::string why_not_by_choice(const DataSettings& settings) {
@@ -114,18 +111,10 @@ std::vector<std::string> StepReader::id_names() const {
   return names;
 }
 
-namespace {
-
-// Returns how many columns of features are in a row, without those that are made of others.
-size_t num_columns(const DataSettings& settings, const CsvLayout& layout) {
-  return layout.features.size() - derived_names(settings).size() - settings.categories.size();
-}
-
-}  // namespace
-
 size_t StepReader::num_values() const {
   if (!is_table_) return static_cast<size_t>(fitted_.shape.input_size);
-  return num_columns(settings_, layout_) + (are_changes(settings_) ? settings_.target.size() : 0);
+  const size_t num_made = derived_names(settings_).size() + settings_.categories.size();  // of other columns
+  return layout_.features.size() - num_made + (are_changes(settings_) ? settings_.target.size() : 0);
 }
 
 CsvTable StepReader::one_row(const std::string& header, const std::string& text, int64_t line,
@@ -206,10 +195,10 @@ std::vector<double> fill_from(CsvPart& part, const SeriesPast& past, const DataS
   std::vector<double> values;
   for (NumericColumn& column : part.features) {
     const double previous = last_value(past, values.size());
-    if (is_static(settings, column.name)) require_same_static(part, column, previous);
+    if (is_listed(settings.static_features, column.name)) require_same_static(part, column, previous);
     if (!fills(settings.missing) && std::isnan(column.values[0]))
       fail_in(part, column.name, "the value is missing: give a number");
-    const bool has_static = is_static(settings, column.name) && !std::isnan(previous);
+    const bool has_static = is_listed(settings.static_features, column.name) && !std::isnan(previous);
     if (has_static || settings.missing == MissingPolicy::kPrevious) fill_with_previous(part, column, previous);
     values.push_back(column.values[0]);
   }
@@ -226,7 +215,7 @@ std::vector<double> fill_from(CsvPart& part, const SeriesPast& past, const DataS
 
 // Returns the time of the row, if the settings look at times. The reader of the table has checked that it is one.
 std::optional<int64_t> time_of(const CsvPart& part, const DataSettings& settings) {
-  const bool has_column = part.time && std::ranges::count(part.table.column_names(), *part.time) > 0;
+  const bool has_column = part.time && is_listed(part.table.column_names(), *part.time);
   if (!has_column || ignores_times(settings)) return std::nullopt;
   const auto found = times_of_column(part.table, part.table.column_index(*part.time), part.order);
   return found ? std::optional(found->times.front()) : std::nullopt;

@@ -18,7 +18,9 @@ _STRUCT_CODES = {"f8": "d", "f4": "f", "f2": "e", "i8": "q", "i4": "i", "i2": "h
 
 
 class Stream:
-    """A trained model that carries its state from row to row. `stream` of a run or of a model in a file makes it; use it in a `with` block.
+    """A trained model that carries its state from row to row, for use in a `with` block.
+
+    The method `stream` of a run, or of a model in a file, makes it.
 
     At the end of the block the state is written to the file that `stream` named, also if the block raises.
     """

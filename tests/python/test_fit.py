@@ -3,10 +3,8 @@
 
 import concurrent.futures
 import importlib.util
-import os
 import pathlib
 import sys
-import tempfile
 import unittest
 
 try:
@@ -16,25 +14,14 @@ except ImportError as error:
     sys.exit(77)
 
 import rnnlab
+from in_a_folder import InAFolder
 from rnnlab import arrays
 
 NUM_SAMPLES, NUM_STEPS, NUM_FEATURES = 120, 6, 2
-FAST = {"training.epochs": 2, "training.num_threads": 1, "model.hidden_size": 8}
 
 
 def inputs():
     return torch.randn(NUM_SAMPLES, NUM_STEPS, NUM_FEATURES, generator=torch.Generator().manual_seed(1))
-
-
-class InAFolder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.addCleanup(os.chdir, os.getcwd())
-        os.chdir(folder.name)
-
-    def fit(self, *data, overrides=None, **options):
-        return rnnlab.fit(*data, device="cpu", layer="blocked", quiet=True, overrides={**FAST, **(overrides or {})}, **options)
 
 
 class Arrays(InAFolder):

@@ -2,10 +2,8 @@
 """RunResult.stream: rows that arrive one after the other, with a state from call to call."""
 
 import importlib.util
-import os
 import pathlib
 import sys
-import tempfile
 import unittest
 
 try:
@@ -15,22 +13,12 @@ except ImportError as error:
     sys.exit(77)
 
 import rnnlab
-
-FAST = {"training.epochs": 2, "training.num_threads": 1, "model.hidden_size": 8}
-
-
-class InAFolder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.addCleanup(os.chdir, os.getcwd())
-        os.chdir(folder.name)
-
-    def fit(self, *data, overrides=None, **options):
-        return rnnlab.fit(*data, device="cpu", layer="naive", quiet=True, overrides={**FAST, **(overrides or {})}, **options)
+from in_a_folder import InAFolder
 
 
 class Arrays(InAFolder):
+    layer = "naive"
+
     def setUp(self):
         super().setUp()
         self.x = torch.randn(30, 6, 2, generator=torch.Generator().manual_seed(1))
@@ -100,6 +88,8 @@ class Arrays(InAFolder):
 
 @unittest.skipUnless(importlib.util.find_spec("pandas"), "pandas is missing")
 class Frames(InAFolder):
+    layer = "naive"
+
     def test_of_a_series(self):
         import pandas
 

@@ -18,6 +18,7 @@
 #include "runs/report/text.h"
 #include "runs/use/evaluate_model.h"
 #include "train/loop/losses.h"
+#include "train/weights/tensor_reader.h"
 
 namespace rnnlab::report {
 namespace {
@@ -92,12 +93,6 @@ std::string inputs_text(const DataShape& shape) {
   return text;
 }
 
-int64_t num_parameters(const SavedModel& model) {
-  int64_t count = 0;
-  for (const NamedTensor& weight : model.weights) count += weight.tensor.numel();
-  return count;
-}
-
 std::string model_section(const SavedModel& model) {
   const ModelSettings& settings = model.experiment.model;
   const ModelInfo& info = info_of(settings.kind);
@@ -107,7 +102,7 @@ std::string model_section(const SavedModel& model) {
                                  {"A step of the input", inputs_text(model.data.shape)},
                                  {"Steps", format_count(model.data.shape.sequence_length)},
                                  {"Outputs", format_count(model.data.shape.model_outputs())},
-                                 {"Parameters", format_count(num_parameters(model))}});
+                                 {"Parameters", format_count(num_values(model.weights))}});
   if (settings.own_cell.is_given()) text += "The equations of the cell:\n\n" + code(settings.own_cell.equations);
   return section("Model", text);
 }
@@ -295,8 +290,7 @@ std::string missing_text(MissingPolicy policy) {
     case MissingPolicy::kZero:
       return "A missing value is 0.";
   }
-  RNNLAB_INVARIANT(false, "the card does not know this policy for missing values");
-  return "";
+  fail_invariant("a listed policy", __FILE__, __LINE__, "missing_text does not know the policy");
 }
 
 std::vector<std::string> limits_of_table(const SavedModel& model) {

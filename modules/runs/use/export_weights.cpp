@@ -91,12 +91,11 @@ TensorMetadata metadata_with(TensorMetadata metadata, const MachineFacts& machin
 Exported write_weights(const std::vector<NamedTensor>& tensors, const RecurrentOptions& options,
                        const TensorMetadata& metadata, Layout layout, const std::filesystem::path& file) {
   write_safetensors(file, SafetensorsImage(views_of(tensors), metadata));
-  Exported exported{.num_tensors = std::ssize(tensors),
-                    .module = layer_text(options, layout),
-                    .notes = layout_notes(options, layout),
-                    .warning = warning_of(tensors)};
-  for (const NamedTensor& tensor : tensors) exported.num_parameters += tensor.tensor.numel();
-  return exported;
+  return {.num_tensors = std::ssize(tensors),
+          .num_parameters = num_values(tensors),
+          .module = layer_text(options, layout),
+          .notes = layout_notes(options, layout),
+          .warning = warning_of(tensors)};
 }
 
 // Writes a model without recurrent layers unchanged, because its tensors are equal in all layouts.
@@ -164,10 +163,11 @@ SavedModel saved_model(const TrainedModel& trained) {
 Exported export_whole(SavedModel model, const std::filesystem::path& file, const MachineFacts& machine) {
   model.origin.machine = {machine.begin(), machine.end()};
   write_model_file(file, model);
-  Exported exported{
-      .num_tensors = std::ssize(model.weights), .module = "", .notes = {}, .warning = warning_of(model.weights)};
-  for (const NamedTensor& one : model.weights) exported.num_parameters += one.tensor.numel();
-  return exported;
+  return {.num_tensors = std::ssize(model.weights),
+          .num_parameters = num_values(model.weights),
+          .module = "",
+          .notes = {},
+          .warning = warning_of(model.weights)};
 }
 
 Exported convert_weights(const std::filesystem::path& from, std::optional<Layout> expected, const ExportFormat& format,

@@ -234,8 +234,9 @@ std::vector<Contradiction> sequence_misfits(const ModelSettings& settings, const
     found.push_back({{"model.front_stride", "data.target_per"},
                      "each step has an output of its own, and a stride leaves steps out: use front_stride: 1"});
   if (settings.decoder && (shape.target_per_step || shape.task == Task::kClassification))
-    found.push_back({{"model.decoder", "data.target_per"},
-                     "a decoder has a step for each horizon of a forecast, and these data are none: remove decoder"});
+    found.push_back(
+        {{"model.decoder", "data.target_per"},
+         "a decoder has one step per horizon of a forecast, but these data are not a forecast: remove decoder"});
   else if (settings.decoder && shape.num_horizons == 1)
     found.push_back(
         {{"model.decoder", "data.horizon"},

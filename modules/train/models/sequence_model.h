@@ -52,9 +52,9 @@ class SequenceModel : public Model {
   ModelSettings settings_;
   DataShape shape_;
   std::vector<torch::nn::Embedding> categories_;           // "category0", "category1" ...
-  std::shared_ptr<ConvolutionFront> front_ = nullptr;      // "front"; null if there is none
-  std::shared_ptr<AttentionPooling> attention_ = nullptr;  // "attention"; null if the pooling is another
-  std::shared_ptr<RecurrentLayer> decoder_ = nullptr;      // "decoder"; null if there is none
+  std::shared_ptr<ConvolutionFront> front_ = nullptr;      // "front"; null without model.front
+  std::shared_ptr<AttentionPooling> attention_ = nullptr;  // "attention"; null with another pooling
+  std::shared_ptr<RecurrentLayer> decoder_ = nullptr;      // "decoder"; null without model.decoder
   std::vector<torch::nn::Linear> dense_;                   // "dense0", "dense1" ...
   torch::nn::Linear output_ = nullptr;                     // "output"
 };

@@ -49,6 +49,12 @@ std::vector<To> all(const std::vector<From>& from, To (*convert)(const From&)) {
 
 }  // namespace
 
+int64_t num_values(const std::vector<NamedTensor>& tensors) {
+  int64_t count = 0;
+  for (const NamedTensor& one : tensors) count += one.tensor.numel();
+  return count;
+}
+
 TensorSpec spec_of(const NamedTensor& tensor) {
   return {tensor.name, dtype_of(tensor.tensor.scalar_type()), tensor.tensor.sizes().vec()};
 }

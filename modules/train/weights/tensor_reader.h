@@ -16,6 +16,9 @@
 
 namespace rnnlab {
 
+// Returns how many numbers the tensors have in all.
+int64_t num_values(const std::vector<NamedTensor>& tensors);
+
 // Returns the name, type and shape of the tensor.
 TensorSpec spec_of(const NamedTensor& tensor);
 std::vector<TensorSpec> specs_of(const std::vector<NamedTensor>& tensors);
