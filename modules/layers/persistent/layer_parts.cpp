@@ -43,7 +43,7 @@ PersistentTrace part_of(const PersistentTrace& trace, Direction direction, const
   PersistentTrace part = trace;
   for (at::Tensor* tensor : {&part.input, &part.gates, &part.more_kept, &part.input_operand, &part.starts})
     *tensor = rows_of(*tensor, direction, steps);
-  for (at::Tensor* states : {&part.hidden, &part.cell, &part.half_hidden})
+  for (at::Tensor* states : {&part.hidden, &part.cell, &part.half_hidden, &part.read_hidden})
     if (states->defined()) *states = states->narrow(0, first, steps.size() + 1);
   if (part.tokens.defined())
     part.tokens = part.tokens.narrow(0, first * trace.batch_size(), steps.size() * trace.batch_size());

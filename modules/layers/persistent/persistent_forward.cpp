@@ -226,6 +226,8 @@ class PersistentForwardPass {
       trace.input_operand = states_after(spec_.direction, layers_[layer - 1].half_hidden);
     if ((is_read_above || spec_.may_go_back) && gains_by_half(gates, trace.weights.weight_hh))
       trace.half_hidden = half(trace.hidden);
+    if (spec_.may_go_back && trace.starts.defined())
+      trace.read_hidden = at::empty_like(trace.half_hidden.defined() ? trace.half_hidden : trace.hidden);
   }
 
   // The kernel of a pair sets the states of its upper layer to 0 if all of them are missing.

@@ -184,6 +184,7 @@ namespace {
 
 PersistentForward forward_work(const PersistentSequence& sequence, PersistentTrace& trace, const at::Tensor& packed,
                                const at::Tensor& exchange) {
+  const bool is_half = trace.read_hidden.defined() && trace.half_hidden.defined();
   return {.sequence = sequence,
           .weights = packed.const_data_ptr(),
           .bias_ih = trace.weights.bias_ih.const_data_ptr(),
@@ -201,7 +202,9 @@ PersistentForward forward_work(const PersistentSequence& sequence, PersistentTra
           .tokens = data_or_null<int64_t>(trace.tokens),
           .narrow = narrow_pass(sequence, trace),
           .begins_with_zeros = lacks_all_states(trace),
-          .starts = data_or_null<bool>(trace.starts)};
+          .starts = data_or_null<bool>(trace.starts),
+          .read_hidden = is_half ? nullptr : result_or_null<void>(trace.read_hidden),
+          .half_read_hidden = is_half ? trace.read_hidden.data_ptr() : nullptr};
 }
 
 PersistentBackward backward_work(const PersistentSequence& sequence, const PersistentTrace& trace,

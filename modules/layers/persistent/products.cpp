@@ -15,7 +15,6 @@
 #include "layers/device/run_kernels.h"
 #include "layers/persistent/operand_conversion.h"
 #include "layers/persistent/shared/passes.h"
-#include "layers/segments.h"
 #include "layers/unrolled/recurrent_product.h"
 
 namespace rnnlab {
@@ -273,9 +272,9 @@ void GateProducts::multiply_input_weights(WeightGradients& weights) const {
 }
 
 void GateProducts::multiply_recurrent_weights(WeightGradients& weights) const {
-  const at::Tensor before =
-      states_before(spec_.direction, recurrent_weights_gain() ? trace_.half_hidden : trace_.hidden);
-  const at::Tensor read = matrix_of(zero_where(trace_.starts, before));
+  const at::Tensor& states = recurrent_weights_gain() ? trace_.half_hidden : trace_.hidden;
+  const at::Tensor read =
+      matrix_of(states_before(spec_.direction, trace_.read_hidden.defined() ? trace_.read_hidden : states));
   const int64_t hidden_size = trace_.hidden_size(), num_rows = weights.weight_hh.size(0);
   if (!spec_.has_two_sides()) return multiply_recurrent_side(0, read, weights.weight_hh);
   // The gate with two sides is the first of the gradients, and the last of the weights.

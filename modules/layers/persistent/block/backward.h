@@ -106,7 +106,8 @@ class BlockBackward {
     Gradients gradients;
     differentiate(inputs, gradients);
     const float scale = T::Numbers::kIsScaled ? scale_of_warp(gradients) : 1.0f;
-    share(step, gradients, scale, inputs.starts != 0);
+    if (T::Numbers::kIsScaled && owner_.lane == 0) unscales_[(step & 1) * T::kWarps + owner_.warp] = 1.0f / scale;
+    share(step, gradients, inputs.starts != 0 ? 0.0f : scale);
     if (step + 2 < num_steps()) inputs = read_inputs(step + 2, place_ + 2 * rows_.stride);
     __syncthreads();
     write(gradients);
@@ -152,10 +153,9 @@ class BlockBackward {
 
   // Writes the warp's gradients to shared memory as a lane of the product takes them. The transposition brings two
   // units of one sequence together: lane (row, column) has units 2 * column and 2 * column + 1 of 8 units, for sequence
-  // row / 2, of the first gate of a pair if row is even. A start shares zeros,
-  // so that no gradient reaches the steps before it.
-  __device__ void share(int step, const Gradients& gradients, float scale, bool starts) {
-    if (T::Numbers::kIsScaled && owner_.lane == 0) unscales_[(step & 1) * T::kWarps + owner_.warp] = 1.0f / scale;
+  // row / 2, of the first gate of a pair if row is even. factor: the warp's scale, or 0 if the sequence starts with the
+  // step, so that no gradient reaches the steps before it.
+  __device__ void share(int step, const Gradients& gradients, float factor) {
     uint32_t* place =
         gates_ + (step & 1) * T::kGateWords + owner_.warp * (T::kGateWords / T::kWarps) + 2 * T::kPairs * owner_.lane;
 #pragma unroll
@@ -164,9 +164,8 @@ class BlockBackward {
       for (int gate = 0; gate < kGates; gate += 2) {
         const auto word = [&](int half) {
           const float(&of_unit)[kGates] = gradients.gates[half];
-          const float first = starts ? 0.0f : of_unit[gate] * scale;
-          const float second = gate + 1 < kGates && !starts ? of_unit[(gate + 1) % kGates] * scale : 0.0f;
-          return transposed(pack_part<Operand>(part, first, second));
+          const float second = gate + 1 < kGates ? of_unit[(gate + 1) % kGates] * factor : 0.0f;
+          return transposed(pack_part<Operand>(part, of_unit[gate] * factor, second));
         };
         *reinterpret_cast<uint2*>(place + gate) = make_uint2(word(0), word(1));
       }
@@ -221,7 +220,7 @@ class BlockBackward {
   BlockOwner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's first cell, in the current step
-  StartMarks<Cell> starts_;
+  StartMarks<Cell, PersistentBackward> starts_;
   uint32_t* gates_;  // two buffers: warps by parts by 32 lanes by kPairs by two words
   float* unscales_;
   WeightSlice<S> weights_;

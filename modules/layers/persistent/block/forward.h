@@ -62,6 +62,7 @@ class BlockForward {
     float kept[T::kCells][kKeptRoom];  // what the backward pass needs
     State state[T::kCells];            // the cell state, if the cell has one
     float hidden[T::kCells];
+    float read[T::kCells];  // what the products of the next step read of `hidden`
   };
 
   __device__ int num_steps() const { return static_cast<int>(sequence_.num_steps); }
@@ -86,10 +87,14 @@ class BlockForward {
 
   __device__ void read_initial() {
     const int64_t before = place_ + rows_.before;
-    for (int cell = 0; cell < T::kCells; ++cell)
-      carried_[cell] = owner_.has(cell) && starts_.at(0, owner_.sequence) == 0
-                           ? initial_state(before + owner_.offset(cell))
-                           : State{};
+    for (int cell = 0; cell < T::kCells; ++cell) {
+      carried_[cell] = {};
+      if (!owner_.has(cell)) continue;
+      const int64_t place = before + owner_.offset(cell);
+      const bool starts = starts_.at(0, owner_.sequence) != 0;
+      if (!starts) carried_[cell] = initial_state(place);
+      write_read_hidden<T>(work_, place, starts ? 0.0f : initial_hidden(place));
+    }
     const Value* hidden = static_cast<const Value*>(work_.hidden) + rows_.first + rows_.before;
     for (int i = static_cast<int>(threadIdx.x); i < T::kHiddenWords; i += T::kThreads) hidden_[i] = word_of(hidden, i);
   }
@@ -98,7 +103,11 @@ class BlockForward {
     if constexpr (Cell::kHasCellState)
       return read_state<State>(work_.cell + place, rows_.size_of_states());
     else
-      return to_float(static_cast<const Value*>(work_.hidden)[place]);
+      return initial_hidden(place);
+  }
+
+  __device__ float initial_hidden(int64_t place) const {
+    return to_float(static_cast<const Value*>(work_.hidden)[place]);
   }
 
   // Word `index` of the initial states: two units of one sequence.
@@ -160,10 +169,12 @@ class BlockForward {
     if (step > 0) write(place_ - rows_.stride, results);
     activate(products, aside, results);
     place_ += rows_.stride;
+#pragma unroll
+    for (int cell = 0; cell < T::kCells; ++cell) results.read[cell] = next_starts ? 0.0f : results.hidden[cell];
     if (step + 1 == num_steps()) return;
     if (next_starts)
       for (State& state : carried_) state = {};
-    share(hidden_ + ((step + 1) & 1) * T::kHiddenWords, results, next_starts);
+    share(hidden_ + ((step + 1) & 1) * T::kHiddenWords, results);
     __syncthreads();
   }
 
@@ -197,16 +208,15 @@ class BlockForward {
 
   // Writes the hidden states of the warp's units to shared memory as a lane of the product takes them. The
   // transposition brings two units of one sequence together: lane (row, column) has units 2 * column and 2 * column + 1
-  // of sequence row / 2, of the first 8 units if row is even. The next step of a sequence that starts reads zeros.
-  __device__ void share(uint32_t* buffer, const Results& results, bool next_starts) const {
-    const float first = next_starts ? 0.0f : results.hidden[0], second = next_starts ? 0.0f : results.hidden[1];
+  // of sequence row / 2, of the first 8 units if row is even.
+  __device__ void share(uint32_t* buffer, const Results& results) const {
     const int row = owner_.lane / 4, pair = owner_.lane % 4;
     const int octet = owner_.warp % 2 * 2 + row % 2;  // of the 32 units of a column step
     const int reader = 4 * (row / 2 * 2 + pair / 2) + octet;
     uint32_t* place = buffer + (owner_.warp / 2 * kLanes + reader) * 2 + pair % 2;
 #pragma unroll
     for (int part = 0; part < T::kParts; ++part, place += 2 * kLanes * T::kColumnSteps)
-      *place = transposed(pack_part<Operand>(part, first, second));
+      *place = transposed(pack_part<Operand>(part, results.read[0], results.read[1]));
   }
 
   __device__ void write(int64_t place, const Results& results) const {
@@ -222,7 +232,9 @@ class BlockForward {
         gates_out[owner_.gate_offset(cell, gate)] = from_float<Value>(results.kept[cell][gate]);
       if constexpr (Cell::kKept > kGates) candidates_out[offset] = from_float<Value>(results.kept[cell][kGates]);
       if constexpr (Cell::kHasCellState) write_state(cell_out + offset, rows_.size_of_states(), results.state[cell]);
-      write_hidden<typename T::Numbers>(work_, place + rows_.after + offset, results.hidden[cell]);
+      const int64_t after = place + rows_.after + offset;
+      write_hidden<typename T::Numbers>(work_, after, results.hidden[cell]);
+      write_read_hidden<T>(work_, after, results.read[cell]);
     }
   }
 
@@ -232,7 +244,7 @@ class BlockForward {
   BlockOwner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's first cell, in the current step
-  StartMarks<Cell> starts_;
+  StartMarks<Cell, PersistentForward> starts_;
   std::conditional_t<kInputs == StepInputs::kRowsOfTable, TableRows<Value, 1>, NoTableRows> table_rows_;
   uint32_t* hidden_;  // two buffers: parts by kColumnSteps by 32 lanes by two words
   WeightSlice<S> weights_;

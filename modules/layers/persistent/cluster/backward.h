@@ -105,7 +105,7 @@ class BackwardBlock {
 
   // place: of the thread's unit and first sequence, in the step.
   __device__ Inputs read_inputs(int step, int64_t place) const {
-    return Inputs(work_, owner_, rows_, starts_, step, place);
+    return Inputs(work_, owner_, rows_, starts_.of_lane(step, owner_.first_of_team, owner_.lane), place);
   }
 
   // Calls run_one(step, inputs) for each step, with the inputs of this step in and of the next step out.
@@ -126,7 +126,7 @@ class BackwardBlock {
     Gradients gradients;
     differentiate(step, inputs, received_[0], gradients);
     const float scale = T::Numbers::kIsScaled ? common_scale(step, gradients) : 1.0f;
-    share<kSharesAside>(step, gradients, scale, inputs);
+    share<kSharesAside>(step, gradients, scale);
     barrier_of_team();
     if (step + 1 < num_steps()) inputs = read_inputs(step + 1, place_ + rows_.stride);
     multiply_and_send(step, 0, 1.0f / scale);
@@ -195,6 +195,7 @@ class BackwardBlock {
 
   // hidden: the gradients of the hidden states after this step.
   __device__ void differentiate(const Inputs& inputs, const float (&hidden)[T::kTiles][2], Gradients& gradients) {
+    starts_now_ = start_bits<Cell>(inputs.starts, owner_.in_tile(0));
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile)
 #pragma unroll
@@ -202,14 +203,16 @@ class BackwardBlock {
         float kept[kKeptRoom];
 #pragma unroll
         for (int j = 0; j < Cell::kKept; ++j) kept[j] = to_float(inputs.kept[tile][i][j]);
-        cell_.template backward<Functions>(kept, to_float(inputs.state[tile][i]), inputs.starts[tile][i] != 0,
-                                           hidden[tile][i], inputs.cell_gradient[tile][i], vectors_, carried_[tile][i],
+        cell_.template backward<Functions>(kept, to_float(inputs.state[tile][i]), starts(tile, i), hidden[tile][i],
+                                           inputs.cell_gradient[tile][i], vectors_, carried_[tile][i],
                                            gradients.gates[tile][i], gradients.aside[tile][i],
                                            gradients.vectors[tile][i]);
         if (Cell::kMaySpoilOthers && !owner_.has(tile, i)) gradients.clear(tile, i);
         bias_sums_.add(gradients.gates[tile][i], gradients.aside[tile][i], gradients.vectors[tile][i]);
       }
   }
+
+  __device__ bool starts(int tile, int i) const { return is_start(starts_now_, tile * kSequencesPerTile + i); }
 
   // The power of two that brings the largest gradient of the block, or of the team, in this step near the top of
   // float16's range.
@@ -239,17 +242,17 @@ class BackwardBlock {
   // for each gate, and one for the last gate of W x + b if that is requested. A start shares zeros, so
   // that no gradient reaches the steps before it.
   template <bool kSharesAside = false>
-  __device__ void share(int step, const Gradients& gradients, float scale, const Inputs& inputs) {
+  __device__ void share(int step, const Gradients& gradients, float scale) {
 #pragma unroll
     for (int part = 0; part < T::kParts; ++part)
 #pragma unroll
       for (int tile = 0; tile < T::kTiles; ++tile) {
         const auto& [first, second] = gradients.gates[tile];
+        const float of_first = starts(tile, 0) ? 0.0f : scale, of_second = starts(tile, 1) ? 0.0f : scale;
         uint32_t words[4] = {};
 #pragma unroll
         for (int gate = 0; gate < kGates; ++gate)
-          words[gate] = transposed(pack_part<Operand>(part, inputs.starts[tile][0] != 0 ? 0.0f : first[gate] * scale,
-                                                      inputs.starts[tile][1] != 0 ? 0.0f : second[gate] * scale));
+          words[gate] = transposed(pack_part<Operand>(part, first[gate] * of_first, second[gate] * of_second));
         if constexpr (kSharesAside) {
           const auto& [first_aside, second_aside] = gradients.aside[tile];
           words[kGates] = transposed(pack_part<Operand>(part, first_aside * scale, second_aside * scale));
@@ -273,7 +276,7 @@ class BackwardBlock {
   __device__ auto fill_exponents() const {
     return [this](int first, int end, int8_t exponent) {
       const auto place_of = [this](int step) -> TurnPlace {
-        return {step, owner_.first_sequence - 2 * (owner_.lane % 4), owner_.block * T::kUnits};
+        return {step, owner_.first_of_team, owner_.block * T::kUnits};
       };
       write_exponents<T::kTiles * kSequencesPerTile, T::kUnits>(
           work_, first, end, exponent, owner_.unit_warp * kLanes + owner_.lane, T::kUnitWarps * kLanes, place_of);
@@ -364,7 +367,8 @@ class BackwardBlock {
   Owner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's unit and first sequence, in the current step
-  StartMarks<Cell> starts_;
+  StartMarks<Cell, PersistentBackward> starts_;
+  StartBits<Cell> starts_now_ = {};  // at the current step, from this thread's first sequence on
   uint4* sums_;   // two buffers of each team: sending blocks by tiles of 16 units by tiles of sequences by 32 lanes
   uint4* gates_;  // two buffers of each team: parts by tiles of sequences by warps by 32 lanes
   uint32_t* maxima_;

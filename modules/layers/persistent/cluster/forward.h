@@ -73,9 +73,7 @@ class ForwardBlock {
 
   // Called before a barrier of the cluster.
   __device__ void prepare() {
-    for (int tile = 0; tile < T::kTiles; ++tile)
-      for (int i = 0; i < 2; ++i)
-        if (owner_.has(tile, i)) later_starts_[tile][i] = starts_.at(1, owner_.sequence_of(tile, i));
+    later_starts_ = starts_of_lane(1);
     if constexpr (kInputs == StepInputs::kRowsOfTable) read_tokens(0);
     if (owner_.thread() == 0)
       for (int team = 0; team < T::kTeams; ++team) received_[team].prepare();
@@ -106,8 +104,11 @@ class ForwardBlock {
     for (int tile = 0; tile < T::kTiles; ++tile)
       for (int i = 0; i < 2; ++i) {
         carried_[tile][i] = 0.0f;
-        if (owner_.has(tile, i) && starts_.at(0, owner_.sequence_of(tile, i)) == 0)
-          carried_[tile][i] = initial_state(before + owner_.offset(tile, i));
+        if (!owner_.has(tile, i)) continue;
+        const int64_t place = before + owner_.offset(tile, i);
+        const bool starts = starts_.at(0, owner_.sequence_of(tile, i)) != 0;
+        if (!starts) carried_[tile][i] = initial_state(place);
+        write_read_hidden<T>(work_, place, starts ? 0.0f : initial_hidden(place));
       }
     const Value* hidden = static_cast<const Value*>(work_.hidden) + rows_.first + rows_.before;
     for (int i = owner_.thread(); i < T::kTeams * T::kHiddenVectors; i += T::kThreads)
@@ -122,6 +123,7 @@ class ForwardBlock {
         if (!owner_.has(tile, i)) continue;
         const int64_t place = before + owner_.offset(tile, i);
         static_cast<Value*>(work_.hidden)[place] = from_float<Value>(0.0f);
+        write_read_hidden<T>(work_, place, 0.0f);
         if constexpr (Cell::kHasCellState) work_.cell[place] = 0.0f;
       }
     for (int i = owner_.thread(); i < T::kTeams * T::kHiddenVectors; i += T::kThreads)
@@ -130,6 +132,10 @@ class ForwardBlock {
 
   __device__ float initial_state(int64_t place) const {
     if constexpr (Cell::kHasCellState) return work_.cell[place];
+    return initial_hidden(place);
+  }
+
+  __device__ float initial_hidden(int64_t place) const {
     return to_float(static_cast<const Value*>(work_.hidden)[place]);
   }
 
@@ -218,12 +224,16 @@ class ForwardBlock {
 #pragma unroll
     for (int tile = 0; tile < T::kTiles; ++tile)
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        if (step > 0 && next_starts_[tile][i] != 0) carried_[tile][i] = 0.0f;
-        next_starts_[tile][i] = later_starts_[tile][i];
-        if (owner_.has(tile, i)) later_starts_[tile][i] = starts_.at(step + 2, owner_.sequence_of(tile, i));
-      }
+      for (int i = 0; i < 2; ++i)
+        if (step > 0 && starts_next(tile, i)) carried_[tile][i] = 0.0f;
+    next_starts_ = start_bits<Cell>(later_starts_, owner_.in_tile(0));
+    later_starts_ = starts_of_lane(step + 2);
   }
+
+  __device__ StartMark<Cell> starts_of_lane(int step) const {
+    return starts_.of_lane(step, owner_.first_of_team, owner_.lane);
+  }
+  __device__ bool starts_next(int tile, int i) const { return is_start(next_starts_, tile * kSequencesPerTile + i); }
 
   // Computes the results of a step, and sends the hidden states that the next step reads.
   __device__ void activate(int step, const ReceiveBarriers& received, const float (&sums)[T::kGateTiles][T::kTiles][4],
@@ -239,8 +249,8 @@ class ForwardBlock {
                                                                     results.kept[tile][i]);
         if (Cell::kMaySpoilOthers && !owner_.has(tile, i)) results.hidden[tile][i] = 0.0f;
       }
-      const float read_next[2] = {next_starts_[tile][0] != 0 ? 0.0f : results.hidden[tile][0],
-                                  next_starts_[tile][1] != 0 ? 0.0f : results.hidden[tile][1]};
+      const float read_next[2] = {starts_next(tile, 0) ? 0.0f : results.hidden[tile][0],
+                                  starts_next(tile, 1) ? 0.0f : results.hidden[tile][1]};
       if (step + 1 < num_steps()) send_hidden(buffer_of(step + 1), received.barrier_of(step + 1), tile, read_next);
     }
   }
@@ -316,7 +326,9 @@ class ForwardBlock {
           gates_out[owner_.gate_offset(tile, i, gate)] = from_float<Value>(results.kept[tile][i][gate]);
         if constexpr (Cell::kKept > kGates) candidates_out[offset] = from_float<Value>(results.kept[tile][i][kGates]);
         if constexpr (Cell::kHasCellState) cell_out[offset] = carried_[tile][i];
-        write_hidden<typename T::Numbers>(work_, place + rows_.after + offset, results.hidden[tile][i]);
+        const int64_t after = place + rows_.after + offset;
+        write_hidden<typename T::Numbers>(work_, after, results.hidden[tile][i]);
+        write_read_hidden<T>(work_, after, starts_next(tile, i) ? 0.0f : results.hidden[tile][i]);
       }
   }
 
@@ -326,8 +338,9 @@ class ForwardBlock {
   Owner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's unit and first sequence, in the current step
-  StartMarks<Cell> starts_;
-  StartMark<Cell> next_starts_[T::kTiles][2] = {}, later_starts_[T::kTiles][2] = {};  // of the next two steps
+  StartMarks<Cell, PersistentForward> starts_;
+  StartBits<Cell> next_starts_ = {};   // at the next step, from this thread's first sequence on
+  StartMark<Cell> later_starts_ = {};  // of this lane, at the step after it
   std::conditional_t<kInputs == StepInputs::kRowsOfTable, TableRows<Value, 2 * T::kTiles>, NoTableRows> table_rows_;
   std::conditional_t<kIsNarrow, NarrowWeights<T>, NoInputWeights<T>> input_weights_;
   uint4* hidden_;  // two buffers of each team: parts by tiles of sequences by kColumnSteps by 32 lanes

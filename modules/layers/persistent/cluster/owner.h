@@ -14,7 +14,8 @@ struct Owner {
   int block, warp, lane;
   int team, unit_warp;  // unit_warp: the warp, counted within its team
   int unit;             // of the layer
-  int first_sequence;   // of the batch
+  int first_of_team;    // the first sequence of the team, counted within the batch
+  int first_sequence;   // this thread's, of the batch
   int num_sequences;    // from the first to the end of the batch; 0 if the unit is beyond the layer's
   int size;             // hidden size of the layer
 
@@ -26,14 +27,15 @@ struct Owner {
     team = T::kTeams == 1 ? 0 : warp / T::kUnitWarps;
     unit_warp = warp - team * T::kUnitWarps;
     unit = block * T::kUnits + unit_warp * kUnitsPerWarp + lane / 4;
-    first_sequence = static_cast<int>(blockIdx.x) / T::kBlocks * T::kSequences + team * T::kTiles * kSequencesPerTile +
-                     2 * (lane % 4);
+    first_of_team = static_cast<int>(blockIdx.x) / T::kBlocks * T::kSequences + team * T::kTiles * kSequencesPerTile;
+    first_sequence = first_of_team + in_tile(0);
     num_sequences = is_in_layer() ? static_cast<int>(sequence.batch_size) - first_sequence : 0;
   }
   __device__ int thread() const { return warp * kLanes + lane; }
   // The layer's, which is at most that of T.
   __device__ int hidden_size() const { return T::kFit == Fit::kWhole ? T::kHiddenSize : size; }
   __device__ bool is_in_layer() const { return unit < hidden_size(); }
+  __device__ int in_tile(int i) const { return 2 * (lane % 4) + i; }
   __device__ int sequence_of(int tile, int i) const { return first_sequence + tile * kSequencesPerTile + i; }
   __device__ bool has(int tile, int i) const { return tile * kSequencesPerTile + i < num_sequences; }
 
@@ -62,11 +64,12 @@ struct BackwardInputs {
   State state[T::kTiles][2] = {};
   Value output_gradient[T::kTiles][2] = {};
   float cell_gradient[T::kTiles][2] = {};
-  StartMark<Cell> starts[T::kTiles][2] = {};  // whether the sequence starts with the step
+  StartMark<Cell> starts = {};  // of this lane
 
   // place: of the thread's unit and first sequence, in the row of the step.
   __device__ BackwardInputs(const PersistentBackward& work, const Owner<T>& owner, const PassRows& rows,
-                            const StartMarks<Cell>& starts_of_pass, int step, int64_t place) {
+                            StartMark<Cell> starts_of_lane, int64_t place)
+      : starts(starts_of_lane) {
     const Value* gates = static_cast<const Value*>(work.gates) + owner.gate_place(place);
     const Value* candidates = static_cast<const Value*>(work.candidates) + place;
     const Value* of_output = static_cast<const Value*>(work.output_gradient) + place;
@@ -83,7 +86,6 @@ struct BackwardInputs {
           kept[tile][i][gate] = gates[owner.gate_offset(tile, i, gate)];
         if constexpr (Cell::kKept > T::kGates) kept[tile][i][T::kGates] = candidates[offset];
         state[tile][i] = states[offset];
-        starts[tile][i] = starts_of_pass.at(step, owner.sequence_of(tile, i));
         if (work.output_gradient != nullptr) output_gradient[tile][i] = of_output[offset];
         if constexpr (Cell::kHasCellState)
           if (work.cell_gradient != nullptr) cell_gradient[tile][i] = of_cell[offset];

@@ -311,7 +311,7 @@ class LowerBackward : public BackwardBlock<T, /*kWritesHalf=*/false> {
     Gradients gradients;
     this->differentiate(inputs, hidden, gradients);
     const float scale = T::Numbers::kIsScaled ? this->common_scale(step, gradients) : 1.0f;
-    this->share(step, gradients, scale, inputs);
+    this->share(step, gradients, scale);
     this->barrier_of_team();
     if (step + 1 < this->num_steps()) {
       inputs = this->read_inputs(step + 1, this->place_ + this->rows_.stride);

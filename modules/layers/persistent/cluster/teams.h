@@ -168,7 +168,7 @@ class TeamBackward : public BackwardBlock<T, kWritesHalf> {
     if constexpr (kGroup == kTeam) {
       this->differentiate(step, inputs, this->received_[kTeam], gradients);
       const float scale = T::Numbers::kIsScaled ? this->common_scale(step, gradients) : 1.0f;
-      this->share(step, gradients, scale, inputs);
+      this->share(step, gradients, scale);
       if (this->owner_.unit_warp == 0 && this->owner_.lane == 0) unscale_of(step, kGroup) = 1.0f / scale;
     }
     barrier_of_warps(kFirstBarrier + T::kTeams + kGroup, T::kWarps);

@@ -79,8 +79,9 @@ class GridBackwardBlock {
         hidden[cell] += tensors_.later_hidden_gradient(turn * T::kCells + cell);
 
     Gates gates;
-    differentiate(turn, read, hidden, gates);
-    lay_out(index, gates, read.starts);
+    const StartBits<Cell> starts = start_bits<Cell>(read.starts, owner_.sequence);
+    differentiate(turn, read, starts, hidden, gates);
+    lay_out(index, gates, starts);
     if constexpr (kWritesHalf) scales_.tell_block(index);
     Products::publish();
     __syncthreads();
@@ -130,15 +131,16 @@ class GridBackwardBlock {
     };
   }
 
-  __device__ void differentiate(int turn, const Step& read, const float (&hidden)[T::kCells], Gates& gates) {
+  __device__ void differentiate(int turn, const Step& read, StartBits<Cell> starts, const float (&hidden)[T::kCells],
+                                Gates& gates) {
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
       float kept[GridGradients<T>::kKeptRoom];
 #pragma unroll
       for (int j = 0; j < Cell::kKept; ++j) kept[j] = to_float(read.kept[cell][j]);
       cell_.template backward<FunctionsOf<typename T::Numbers>>(
-          kept, to_float(read.state[cell]), read.starts[cell] != 0, hidden[cell], read.cell_gradient[cell], vectors_,
-          carried_.of(cell), gates.of[cell], gates.aside[cell], gates.vectors[cell]);
+          kept, to_float(read.state[cell]), is_start(starts, cell * T::kStride), hidden[cell], read.cell_gradient[cell],
+          vectors_, carried_.of(cell), gates.of[cell], gates.aside[cell], gates.vectors[cell]);
       if (!owner_.has(turn * T::kCells + cell)) {  // computed from another cell's values, which were read instead
 #pragma unroll
         for (float& gate : gates.of[cell]) gate = 0.0f;
@@ -151,7 +153,7 @@ class GridBackwardBlock {
 
   // Writes the gradients to shared memory as products read them, multiplied by their sequence's scale if they become
   // float16. A start shares zeros, so that no gradient reaches the steps before it.
-  __device__ void lay_out(int index, const Gates& gradients, const StartMark<Cell> (&starts)[T::kCells]) {
+  __device__ void lay_out(int index, const Gates& gradients, StartBits<Cell> starts) {
     uint4* gates = partners_.gates(index, 0);
     float* unscale = partners_.unscale(index, 0);
     float scales[T::kCells];
@@ -161,14 +163,14 @@ class GridBackwardBlock {
       const int sequence = owner_.sequence + cell * T::kStride;
       const float scale = T::Numbers::kIsScaled ? scales[cell] : 1.0f;
       if (owner_.unit_of_block == 0) unscale[sequence] = 1.0f / scale;
+      const float factor = is_start(starts, cell * T::kStride) ? 0.0f : scale;
       Operand* place =
           reinterpret_cast<Operand*>(gates + sequence / kSequencesPerTile * 2 * kOctet + sequence % kSequencesPerTile);
 #pragma unroll
       for (int gate = 0; gate < kGates; ++gate) {
         const int row = gate * T::kUnits + owner_.unit_of_block;
         const int vector = row / kColumnsAStep * 2 * T::kSequences + row / kOctet % 2 * kOctet;
-        const float gradient = starts[cell] != 0 ? 0.0f : gradients.of[cell][gate];
-        place[vector * kOctet + row % kOctet] = from_float<Operand>(gradient * scale);
+        place[vector * kOctet + row % kOctet] = from_float<Operand>(gradients.of[cell][gate] * factor);
       }
     }
   }

@@ -38,6 +38,7 @@ class GridForwardBlock {
       carried_.of(cell) = owner_.has(cell) && starts_.at(0, owner_.sequence_of(cell)) == 0
                               ? initial_state(place_ + rows_.before + owner_.offset(cell))
                               : 0.0f;
+    if constexpr (Cell::kHasStarts) write_initial();
     if constexpr (kInputs == StepInputs::kRowsOfTable) read_tokens(Turn::of<T>(0));
     Inputs inputs = read_inputs(0, 0, place_);
     const int num_steps = static_cast<int>(sequence_.num_steps);
@@ -60,7 +61,7 @@ class GridForwardBlock {
 
   struct Inputs {
     Value of[T::kCells][kGates];
-    StartMark<Cell> next_starts[T::kCells];  // whether the sequences start with the next step
+    StartMark<Cell> next_starts;  // of this lane, at the next step
   };
 
   __device__ float bias(const void* of, int gate) const {
@@ -79,8 +80,21 @@ class GridForwardBlock {
     vectors_.template read<Value>(work_.vectors, owner_.hidden_size, owner_.unit);
   }
 
+  __device__ void write_initial() const {
+    for (int cell = 0; cell < T::kTurns * T::kCells; ++cell) {
+      if (!owner_.has(cell)) continue;
+      const int64_t place = place_ + rows_.before + owner_.offset(cell);
+      const bool starts = starts_.at(0, owner_.sequence_of(cell)) != 0;
+      write_read_hidden<T>(work_, place, starts ? 0.0f : initial_hidden(place));
+    }
+  }
+
   __device__ float initial_state(int64_t place) const {
     if constexpr (Cell::kHasCellState) return work_.cell[place];
+    return initial_hidden(place);
+  }
+
+  __device__ float initial_hidden(int64_t place) const {
     return to_float(static_cast<const Value*>(work_.hidden)[place]);
   }
 
@@ -89,7 +103,7 @@ class GridForwardBlock {
     if constexpr (kInputs == StepInputs::kRowsOfTable) return read_rows(index);
     const Value* gates = static_cast<const Value*>(work_.gates) + owner_.gate_place(place);
     Inputs inputs;
-    read_next_starts(Turn::of<T>(index), inputs);
+    inputs.next_starts = next_starts_of(Turn::of<T>(index));
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell)
 #pragma unroll
@@ -98,16 +112,15 @@ class GridForwardBlock {
     return inputs;
   }
 
-  __device__ void read_next_starts(const Turn& of, Inputs& inputs) const {
-#pragma unroll
-    for (int cell = 0; cell < T::kCells; ++cell)
-      inputs.next_starts[cell] = starts_.at(of.step + 1, owner_.sequence_of(of.turn * T::kCells + cell));
+  __device__ StartMark<Cell> starts_of_lane(int step, int turn) const {
+    return starts_.of_lane(step, owner_.first_sequence + turn * T::kSequences, owner_.lane);
   }
+  __device__ StartMark<Cell> next_starts_of(const Turn& of) const { return starts_of_lane(of.step + 1, of.turn); }
 
   // Called for each turn one after the other.
   __device__ Inputs read_rows(int index) {
     Inputs inputs;
-    read_next_starts(Turn::of<T>(index), inputs);
+    inputs.next_starts = next_starts_of(Turn::of<T>(index));
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
       const Value* row = table_rows_.row(cell, kGates * owner_.hidden_size) + owner_.unit_in_row();
@@ -143,9 +156,7 @@ class GridForwardBlock {
     if (T::kTurns > 1 && next.step > 0 && (has_next || !is_last_turn)) ask_ahead(next.step, next.turn);
     float kept[T::kCells][kKeptRoom];
     float hidden[T::kCells];
-    bool next_starts[T::kCells];
-#pragma unroll
-    for (int cell = 0; cell < T::kCells; ++cell) next_starts[cell] = inputs.next_starts[cell] != 0;
+    const StartBits<Cell> next_starts = start_bits<Cell>(inputs.next_starts, owner_.sequence);
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) hidden[cell] = activate(sums, turn, cell, inputs.of[cell], kept[cell]);
     if (has_next) hand_out(step + 1, turn, hidden, next_starts);
@@ -153,10 +164,10 @@ class GridForwardBlock {
       inputs = read_inputs(next.index, next.turn, place_);
     else if (has_next)
       inputs = read_inputs(next.index, 0, place_ + rows_.stride);
-    write(turn, kept, hidden);
+    write(turn, kept, hidden, next_starts);
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell)
-      if (next_starts[cell]) carried_.of(cell) = 0.0f;
+      if (is_start(next_starts, cell * T::kStride)) carried_.of(cell) = 0.0f;
     if (has_next) empty(step + 3, turn);
     if constexpr (!Products::kAreAsynchronous) exchange_fence();
     if (is_last_turn) place_ += rows_.stride;
@@ -171,14 +182,27 @@ class GridForwardBlock {
     for (int i = 0; i < T::kVectorsOfThread; ++i) {
       const int vector = owner_.warpgroup * kVectorsOfHalf + vector_of(i);
       const int unit = (vector / (2 * T::kSequences) * 2 + vector / kOctet % 2) * kOctet;
-      const int sequence = vector / (2 * kOctet) % T::kTiles * kSequencesPerTile + vector % kOctet;
-      hidden_[vector_of(i)] = initial_octet(owner_.first_sequence + turn * T::kSequences + sequence, unit);
+      hidden_[vector_of(i)] =
+          initial_octet(owner_.first_sequence + turn * T::kSequences + sequence_of_vector(vector), unit);
     }
+    if constexpr (Cell::kHasStarts) clear_starting(turn);
+  }
+
+  __device__ static int sequence_of_vector(int vector) {
+    return vector / (2 * kOctet) % T::kTiles * kSequencesPerTile + vector % kOctet;
+  }
+
+  // A test within read_initial would take 20 registers from the loop over steps.
+  __device__ void clear_starting(int turn) {
+    const StartBits<Cell> starts = start_bits<Cell>(starts_of_lane(0, turn), 0);
+#pragma unroll 1
+    for (int i = 0; i < T::kVectorsOfThread; ++i)
+      if (is_start(starts, sequence_of_vector(owner_.warpgroup * kVectorsOfHalf + vector_of(i))))
+        hidden_[vector_of(i)] = make_uint4(0, 0, 0, 0);
   }
 
   __device__ uint4 initial_octet(int sequence, int unit) const {
     if (sequence >= sequence_.batch_size || unit >= owner_.hidden_size) return make_uint4(0, 0, 0, 0);
-    if (starts_.at(0, sequence) != 0) return make_uint4(0, 0, 0, 0);
     const Value* units = static_cast<const Value*>(work_.hidden) + rows_.first + rows_.before +
                          static_cast<int64_t>(sequence) * owner_.hidden_size + unit;
     const auto word = [&](int i) { return pack<Operand>(to_float(units[2 * i]), to_float(units[2 * i + 1])); };
@@ -273,11 +297,10 @@ class GridForwardBlock {
   }
 
   // Hands the hidden states that a step reads to all blocks: two units in a word, which every other thread writes.
-  __device__ void hand_out(int step, int turn, const float (&hidden)[T::kCells],
-                           const bool (&starts)[T::kCells]) const {
+  __device__ void hand_out(int step, int turn, const float (&hidden)[T::kCells], StartBits<Cell> starts) const {
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
-      const float read = starts[cell] ? 0.0f : hidden[cell];
+      const float read = is_start(starts, cell * T::kStride) ? 0.0f : hidden[cell];
       const uint32_t word = pack<Operand>(read, __shfl_down_sync(~0u, read, 1));
       if (owner_.lane % 2 == 0) write_exchanged(word_in(buffer_of(step, turn), cell), word);
     }
@@ -298,7 +321,8 @@ class GridForwardBlock {
     return reinterpret_cast<uint32_t*>(buffer + vector) + owner_.unit % kOctet / 2;
   }
 
-  __device__ void write(int turn, const float (&kept)[T::kCells][kKeptRoom], const float (&hidden)[T::kCells]) const {
+  __device__ void write(int turn, const float (&kept)[T::kCells][kKeptRoom], const float (&hidden)[T::kCells],
+                        StartBits<Cell> next_starts) const {
     Value* gates_out = static_cast<Value*>(work_.gates) + owner_.gate_place(place_);
     Value* candidates_out = static_cast<Value*>(work_.candidates) + place_;
     float* cell_out = work_.cell + place_ + rows_.after;
@@ -311,7 +335,9 @@ class GridForwardBlock {
         gates_out[owner_.gate_offset(cell, gate)] = from_float<Value>(kept[i][gate]);
       if constexpr (Cell::kKept > kGates) candidates_out[owner_.offset(cell)] = from_float<Value>(kept[i][kGates]);
       if constexpr (Cell::kHasCellState) cell_out[owner_.offset(cell)] = carried_.of(i);
-      write_hidden<typename T::Numbers>(work_, place_ + rows_.after + owner_.offset(cell), hidden[i]);
+      const int64_t after = place_ + rows_.after + owner_.offset(cell);
+      write_hidden<typename T::Numbers>(work_, after, hidden[i]);
+      write_read_hidden<T>(work_, after, is_start(next_starts, i * T::kStride) ? 0.0f : hidden[i]);
     }
   }
 
@@ -321,7 +347,7 @@ class GridForwardBlock {
   GridOwner<T> owner_;
   PassRows rows_;
   int64_t place_;  // of this thread's unit and first cell, in the current step
-  StartMarks<Cell> starts_;
+  StartMarks<Cell, PersistentForward> starts_;
   std::conditional_t<kInputs == StepInputs::kRowsOfTable, TableRows<Value, T::kCells>, NoTableRows> table_rows_;
   uint4* exchange_;  // kHiddenBuffers of each turn of the group
   uint4* hidden_;    // the hidden states of this warpgroup's half of the units

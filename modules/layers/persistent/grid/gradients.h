@@ -28,7 +28,7 @@ class GridGradients {
     State state[T::kCells];
     Value output_gradient[T::kCells];
     float cell_gradient[T::kCells];
-    StartMark<Cell> starts[T::kCells];  // whether the sequence starts with the step
+    StartMark<Cell> starts;  // of this lane
   };
   // Gradients of the gates before activation: of R h + b, and of W x + b of the last gate if that differs.
   struct Gates {
@@ -71,6 +71,7 @@ class GridGradients {
     const Value* output_gradient = static_cast<const Value*>(work_.output_gradient) + place_;
     const float* cell_gradient = work_.cell_gradient + place_;
     Step read;
+    read.starts = starts_.of_lane(step, owner_.first_sequence + turn * T::kSequences, owner_.lane);
 #pragma unroll
     for (int cell = 0; cell < T::kCells; ++cell) {
       const int offset = owner_.offset(turn * T::kCells + cell);
@@ -79,7 +80,6 @@ class GridGradients {
         read.kept[cell][gate] = gates[owner_.gate_offset(turn * T::kCells + cell, gate)];
       if constexpr (Cell::kKept > kGates) read.kept[cell][kGates] = candidates[offset];
       read.state[cell] = state_at(place_ + offset);
-      read.starts[cell] = starts_.at(step, owner_.sequence_of(turn * T::kCells + cell));
       read.output_gradient[cell] = from_float<Value>(0.0f);
       if (work_.output_gradient != nullptr) read.output_gradient[cell] = output_gradient[offset];
       read.cell_gradient[cell] = 0.0f;
@@ -128,7 +128,7 @@ class GridGradients {
   GridOwner<T> owner_;  // a copy, because a reference would keep the whole block out of registers
   PassRows rows_;
   int64_t place_;  // of this thread's unit and first cell, in the current step
-  StartMarks<Cell> starts_;
+  StartMarks<Cell, PersistentBackward> starts_;
 };
 
 // The factors of gates' gradients before they become float16: powers of two that bring the largest gradient near

@@ -115,6 +115,10 @@ struct PersistentForward {
   // (T, B), of programs that have starts: whether the states before a step are zero, whatever the states after the step
   // before it are. A pair of layers has none.
   const bool* starts = nullptr;
+  // (T + 1, B, H) out, of programs that have starts: what products read of the hidden states, which is 0 before a step
+  // that starts. Either is null, or both; half_read_hidden is float16, and kTf32 only.
+  void* read_hidden = nullptr;
+  void* half_read_hidden = nullptr;
 };
 
 // gate_gradients: W x + b and R h + b of a gate have the same gradient, except of the last gate of a cell that

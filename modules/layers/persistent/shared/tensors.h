@@ -47,40 +47,64 @@ struct PassRows {
   __device__ int64_t size_of_states() const { return (num_steps + 1) * row; }
 };
 
-// The mark of a cell without starts, which takes no register.
-struct NoStart {
-  __device__ constexpr operator int() const { return 0; }
+// Marks and bits of a cell without starts, which take no register.
+struct NoStarts {
+  __device__ constexpr operator uint32_t() const { return 0; }
 };
 
 // Whether a sequence starts with a step: not 0. It keeps the type that it has in memory until it is used, because
 // converting it would stall until the load completes.
 template <class Cell>
-using StartMark = std::conditional_t<Cell::kHasStarts, uint8_t, NoStart>;
+using StartMark = std::conditional_t<Cell::kHasStarts, uint8_t, NoStarts>;
+
+// Which sequences of a group start with a step: bit i for the i-th. Marks of all of a thread's cells would take more
+// registers than kernels have.
+template <class Cell>
+using StartBits = std::conditional_t<Cell::kHasStarts, uint32_t, NoStarts>;
+
+// Returns the bits from that of sequence `first` on. Called by a whole warp. of_lane: StartMarks::of_lane.
+template <class Cell>
+__device__ StartBits<Cell> start_bits(StartMark<Cell> of_lane, int first) {
+  if constexpr (Cell::kHasStarts)
+    return __ballot_sync(~0u, of_lane != 0) >> first;
+  else
+    return {};
+}
+
+template <class Bits>
+__device__ bool is_start(Bits bits, int sequence) {
+  return (static_cast<uint32_t>(bits) >> sequence & 1) != 0;
+}
 
 // Reads the marks of PersistentForward::starts. Steps are counted in the order of the pass. Reading past
 // the last step returns the last mark, which no kernel uses.
-template <class Cell>
+template <class Cell, class Work>
 class StartMarks {
  public:
-  template <class Work>
   __device__ StartMarks(const Work& work, ReadingOrder order_of_pass)
-      : marks_(reinterpret_cast<const uint8_t*>(work.starts)),
-        last_(static_cast<int>(work.sequence.num_steps) - 1),
-        batch_size_(static_cast<int>(work.sequence.batch_size)),
-        goes_up_(order_of_pass == ReadingOrder::kForward) {}
+      : work_(work), goes_up_(order_of_pass == ReadingOrder::kForward) {}
 
+  // Places are 32 bits, which a tensor of marks does not exceed, because each instruction of a step counts.
   __device__ StartMark<Cell> at(int step, int sequence) const {
     if constexpr (Cell::kHasStarts) {
-      const int place = smaller(step, last_);
-      return marks_[static_cast<int64_t>(goes_up_ ? place : last_ - place) * batch_size_ + sequence];
+      const int last = static_cast<int>(work_.sequence.num_steps) - 1, place = smaller(step, last);
+      const int row = goes_up_ ? place : last - place;
+      return reinterpret_cast<const uint8_t*>(work_.starts)[row * batch_size() + sequence];
     } else {
       return {};
     }
   }
 
+  // Returns the mark of a lane of a group: that of the sequence of the lane's number. first: that of the group, which
+  // may be beyond the batch.
+  __device__ StartMark<Cell> of_lane(int step, int first, int lane) const {
+    return at(step, smaller(first + lane, batch_size() - 1));
+  }
+
  private:
-  const uint8_t* marks_;
-  int last_, batch_size_;
+  __device__ int batch_size() const { return static_cast<int>(work_.sequence.batch_size); }
+
+  const Work& work_;
   bool goes_up_;
 };
 
@@ -107,6 +131,16 @@ __device__ void write_hidden(const PersistentForward& work, int64_t place, float
   static_cast<Value*>(work.hidden)[place] = from_float<Value>(hidden);
   if constexpr (std::is_same_v<Numbers, Tf32>)
     if (work.half_hidden != nullptr) static_cast<Half*>(work.half_hidden)[place] = from_float<Half>(hidden);
+}
+
+// Writes what products read of a hidden state to its place, if the pass keeps it.
+template <class T>
+__device__ void write_read_hidden(const PersistentForward& work, int64_t place, float read) {
+  using Value = typename T::Numbers::Value;
+  if constexpr (!T::Cell::kHasStarts) return;
+  if (work.read_hidden != nullptr) static_cast<Value*>(work.read_hidden)[place] = from_float<Value>(read);
+  if constexpr (std::is_same_v<typename T::Numbers, Tf32>)
+    if (work.half_read_hidden != nullptr) static_cast<Half*>(work.half_read_hidden)[place] = from_float<Half>(read);
 }
 
 // The larger magnitude of a gate's two gradients, of R h + b and of W x + b.
