@@ -10,19 +10,19 @@
 #include "results/comparison_output.h"
 
 namespace rnnlab {
-namespace {
 
-// Returns " (95 % interval 3.10 to 3.80)"; "" without an interval.
-std::string in_words(const std::optional<double>& low, const std::optional<double>& high) {
+std::string interval_in_words(const std::optional<double>& low, const std::optional<double>& high) {
   return low && high ? fmt::format(" (95 % interval {:.3g} to {:.3g})", *low, *high) : "";
 }
 
-std::string ratio_words(const GroupResult& group) { return in_words(group.ratio_low, group.ratio_high); }
+namespace {
+
+std::string ratio_words(const GroupResult& group) { return interval_in_words(group.ratio_low, group.ratio_high); }
 
 // Returns the interval of how many times as fast the group is.
 std::string speed_words(const GroupResult& group) {
   const Speed speed = speed_of(group);
-  return in_words(speed.low, speed.high);
+  return interval_in_words(speed.low, speed.high);
 }
 
 // Returns the group with the smallest ratio among those with the verdict, or among all without one; null if there is

@@ -36,6 +36,9 @@ std::string answer_sentence(const Comparison& comparison);
 // Returns the sentence of one group: its verdict over the baseline, or its time if it has no ratio.
 std::string group_sentence(const GroupResult& group, const Comparison& comparison);
 
+// Returns " (95 % interval 3.1 to 3.8)"; "" without an interval.
+std::string interval_in_words(const std::optional<double>& low, const std::optional<double>& high);
+
 // comparison_text consists of these parts, which different outputs of a comparison use, too.
 
 // Return the times, with a row for each group in the order of the groups, whose first column contains the whole label,

@@ -313,18 +313,26 @@ void require_equal_facts(Ranks& ranks, const SharedFacts& facts) {
   }
 }
 
-void connect_gpus(Ranks& ranks, const Experiment& experiment) {
-  if (ranks.is_sole()) return;
+namespace {
+
+// Returns nothing on CPUs.
+std::optional<GpuConnection> connection_of(Ranks& ranks, const Experiment& experiment) {
   const c10::Device device = device_of_process(experiment);
   const DistributedSettings& settings = experiment.distributed;
   require_exchange(experiment, device, ranks.size());
-  if (device.is_cpu()) return;
+  if (device.is_cpu()) return std::nullopt;
   require_equal_facts(ranks, equal_settings(experiment));  // because they decide which messages there are
   remember_gpu_occupancy();  // before any rank opens its GPU: no rank does so until all have sent their texts
-  ranks.connect_gpus({.device = device,
-                      .is_shared = are_shared(ranks.all_gather_texts(uuid_of_gpu(device))),
-                      .exchange = settings.exchange,
-                      .channels = settings.channels.value_or(DistributedSettings::kUsualChannels)});
+  return GpuConnection{.device = device,
+                       .is_shared = are_shared(ranks.all_gather_texts(uuid_of_gpu(device))),
+                       .exchange = settings.exchange,
+                       .channels = settings.channels.value_or(DistributedSettings::kUsualChannels)};
+}
+
+}  // namespace
+
+void connect_gpus(Ranks& ranks, const Experiment& experiment) {
+  ranks.connect_gpus([&] { return connection_of(ranks, experiment); });
 }
 
 void report_once(const std::function<void()>& work, const std::optional<std::string>& interface) {
@@ -344,7 +352,8 @@ void report_once(const std::function<void()>& work, const std::optional<std::str
 // GPUs, threads only prepare batches.
 Experiment experiment_for_rank(Experiment experiment, const Ranks& ranks) {
   const int64_t num_parts = experiment.training.shards.value_or(ranks.size());
-  if (!ranks.is_sole() || experiment.devices == kAllGpus) experiment.devices = ranks.size();
+  if (experiment.devices == kAllGpus) experiment.devices = ranks.size();
+  experiment.devices = ranks.one_each(experiment.devices);
   if (num_parts > 1 && !experiment.training.num_threads && device_of_process(experiment).is_cpu())
     experiment.training.num_threads = std::max<int64_t>(1, default_num_threads() / num_parts);
   return experiment;

@@ -17,7 +17,6 @@
 #include "layers/cells/cell.h"
 #include "results/run_folder.h"
 #include "train/loop/losses.h"
-#include "train/loop/optimizers.h"
 #include "train/models/model.h"
 
 namespace rnnlab {
@@ -191,7 +190,13 @@ bool fits(LossKind loss, const ModelInfo& model) {
 }
 
 void check_class_weights(const Experiment& e, Checker& checker) {
-  if (e.training.class_weights != ClassWeights::kNone && !fits(LossKind::kCrossEntropy, info_of(e.model.kind)))
+  if (e.training.class_weights == ClassWeights::kNone) return;
+  const LossKind loss = e.training.loss;
+  if (loss != LossKind::kAuto && info_of(loss).weighted_sum == nullptr)
+    checker.complain(
+        {"training.class_weights", "training.loss"},
+        fmt::format("only classes have weights: use loss: {}, or remove class_weights", names_of_weighted_losses()));
+  if (!fits(LossKind::kCrossEntropy, info_of(e.model.kind)))
     checker.complain({"training.class_weights", "model.kind"}, "only classes have weights: remove class_weights");
 }
 
@@ -208,9 +213,11 @@ void check_loss(const Experiment& e, Checker& checker) {
 }
 
 void check_momentum(const Experiment& e, Checker& checker) {
-  if (e.training.momentum != 0.0 && !info_of(e.training.optimizer).has_momentum)
-    checker.complain({"training.momentum", "training.optimizer"},
-                     "only sgd and rmsprop have a momentum; adam and adamw have beta1");
+  if (e.training.momentum != 0.0 && !info_of(e.training.optimizer).reads("momentum"))
+    checker.complain(
+        {"training.momentum", "training.optimizer"},
+        fmt::format("only {} have a momentum; {} have beta1", join_with_and(optimizers_that_read("momentum")),
+                    join_with_and(optimizers_that_read("beta1"))));
 }
 
 // A metric that a setting names, such as {"training.stop_at.valid_rmse", "valid_rmse"}.
@@ -301,11 +308,13 @@ void check_quantiles(const Experiment& e, Checker& checker) {
 }
 
 void check_counts(const Experiment& e, Checker& checker) {
-  if (e.training.loss == LossKind::kPoisson && are_relative(e.data))
+  const LossKind loss = e.training.loss;
+  if (has_distribution(loss) && info_of(loss).distribution->is_of_counts && are_relative(e.data))
     checker.complain(
         {"training.loss", "data.target_as", "data.scale_by"},
-        "poisson forecasts counts, and neither a change nor a value in local scales is a count: use another "
-        "loss, such as gaussian, or target_as: value and scale_by: file");
+        fmt::format("{} forecasts counts, and neither a change nor a value in local scales is a count: use another "
+                    "loss, such as gaussian, or target_as: value and scale_by: file",
+                    config::name_of(loss)));
 }
 
 void check_precision(const Experiment& e, Checker& checker) {

@@ -9,7 +9,6 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "data/load_dataset.h"
-#include "train/loop/optimizers.h"
 #include "train/models/model.h"
 
 namespace rnnlab {

@@ -395,9 +395,11 @@ void WeightsObserver::on_epoch_end(const TrainingState& state, const EpochRow&) 
 
 void WeightsObserver::compare(const std::string& when) const {
   const std::vector<NamedTensor>& parameters = trainer_.optimizer().parameters();
-  ranks_.wait_for(parameters.front().tensor.device());
-  const at::Tensor all = ranks_.all_gather(fingerprint_of(parameters));
-  for (int64_t rank = 1; rank < ranks_.size(); ++rank)
+  const at::Tensor all = ranks_.gather_to_compare([&] {
+    ranks_.wait_for(parameters.front().tensor.device());
+    return fingerprint_of(parameters);
+  });
+  for (int64_t rank = 1; rank < all.size(0); ++rank)
     for (size_t i = 0; i < parameters.size(); ++i)
       if (!all[rank][static_cast<int64_t>(i)].equal(all[0][static_cast<int64_t>(i)]))
         throw_error(ExitCode::kInternal, "after {} the weights {} of rank {} are not those of rank 0", when,

@@ -32,7 +32,7 @@ std::string engine_text(const RunContext& run) {
 
 std::string ranks_text(const RunContext& run) {
   return fmt::format("{} by {}, each with a part of every batch; gradients are exchanged by {}",
-                     counted(run.options.ranks->size(), "process"), config::name_of(this_launch()->launcher),
+                     counted(run.environment.ranks->num_processes, "process"), config::name_of(this_launch()->launcher),
                      engine_text(run));
 }
 
@@ -55,7 +55,7 @@ void add_notes(std::vector<std::string>& lines, const std::vector<std::string>& 
 
 std::vector<std::string> device_lines(const RunContext& run) {
   std::vector<std::string> lines = {"device    " + device_text(run)};
-  if (!run.options.ranks->is_sole()) lines.push_back("ranks     " + ranks_text(run));
+  if (run.environment.ranks) lines.push_back("ranks     " + ranks_text(run));
   if (!run.exchange_note.empty()) lines.push_back(as_note(run.exchange_note));
   return lines;
 }

@@ -358,8 +358,7 @@ RunOutcome resume_in_folder(const fs::path& folder, const Experiment& wanted, co
                             Ranks& ranks) {
   std::optional<StopDeadline> deadline(std::in_place,
                                        stop_message_before_first_step(RunKind::kResumed, request, logger));
-  std::optional<FolderLock> lock;
-  if (ranks.is_first()) lock.emplace(folder, request.when_taken);
+  const auto lock = ranks.on_first([&] { return std::make_unique<FolderLock>(folder, request.when_taken); });
   if (lock && !lock->warning().empty()) logger.warn(lock->warning());
   std::vector<Warning> warnings;
   auto found = latest_state(folder, warnings);

@@ -296,7 +296,6 @@ void open_folder(const RunContext& run, const std::filesystem::path& folder, Ope
 }
 
 const TrainingState& run_trainer(RunContext& run, const RunRequest& request) {
-  if (run.options.ranks->is_sole()) return run.trainer->run();
   std::optional<TracedSteps> traced;
   if (request.trace_steps) traced.emplace(*request.trace_steps, epochs_before_trace(run));
   WeightsObserver weights(*run.options.ranks, *run.trainer, run.experiment.checkpoint.every_steps, traced);
@@ -339,7 +338,7 @@ StopDeadline::OnDeadline stop_message_before_first_step(RunKind beginning, const
 
 RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const ResumedHistory& earlier,
                      const RunRequest& request, Logger& logger) {
-  auto writing = std::make_unique<WritingFiles>(*run.options.ranks);
+  const WritingFiles writing(*run.options.ranks);
   Opening opening(logger, request.previous_run);
   open_folder(run, folder, opening, logger);
   log_notes(earlier.notes, logger);
@@ -354,10 +353,12 @@ RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const
   RunObservers observers(run, folder, outcome.summary.warnings, earlier.rows, request, logger);
   const ContentionMonitor contention(survey_of(run.environment.used_gpus), run.environment.num_threads,
                                      num_ranks_here(run));
+  const auto train = [&]() -> const TrainingState& {
+    const WritingPause pause(*run.options.ranks);
+    return run_trainer(run, request);
+  };
   try {
-    writing.reset();
-    const TrainingState& end = run_trainer(run, request);
-    writing = std::make_unique<WritingFiles>(*run.options.ranks);
+    const TrainingState& end = train();
     finish_summary(outcome.summary, run, observers.rows(), earlier, ending_of(end), end.stop_text);
     log_target(outcome.summary, logger);
     warn_of_contention(contention, outcome.summary, logger);
@@ -373,7 +374,6 @@ RunOutcome train_run(RunContext& run, const std::filesystem::path& folder, const
     outcome.exit_code = end.exit_code;
   } catch (const UserError& error) {
     if (error.exit_code() != ExitCode::kDiverged) throw;
-    writing = std::make_unique<WritingFiles>(*run.options.ranks);
     finish_summary(outcome.summary, run, observers.rows(), earlier, RunEnding::kDiverged, error.what());
     finish_diverged(outcome, observers, logger);
     throw;
@@ -399,8 +399,8 @@ RunOutcome run_prepared(const Experiment& experiment, const RunRequest& request,
   RunContext run(experiment_for_rank(experiment, ranks), request.command_line, WeightsFrom::kExperiment,
                  request.auto_layers, ranks);
   require_same_run(ranks, run);
-  note_exchange(run);
   record_ranks(ranks, run.environment);
+  note_exchange(run);
   deadline.reset();
   throw_if_stop_requested(RunKind::kNew);
   if (!ranks.is_first()) return train_on_other_rank(run, request);

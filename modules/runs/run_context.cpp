@@ -195,8 +195,7 @@ namespace {
 Experiment with_device(Experiment experiment, c10::Device device, const Ranks& ranks) {
   require_runs_on(experiment, device);
   refuse_if_strict(experiment, [&] { return fallbacks_of_settings(experiment, device); });
-  const bool is_one_of_several = !ranks.is_sole() && device.is_cuda();
-  experiment.device = is_one_of_several ? "cuda" : device.str();
+  experiment.device = ranks.shared_name(device);
   return experiment;
 }
 
@@ -233,14 +232,13 @@ std::optional<LayerKind> chosen_layer(const Experiment& experiment, const Datase
                                       const TrainerOptions& options, AutoLayers* earlier,
                                       std::vector<std::string>& notes) {
   if (experiment.layer != LayerKind::kAuto || experiment.auto_layer) return experiment.auto_layer;
-  std::optional<FastestLayer> fastest;
-  const bool is_first = options.ranks->is_first();
-  if (is_first) fastest = choose_layer(experiment, dataset, options, earlier);
-  const auto choices = options.ranks->all_gather_texts(is_first ? std::string(config::name_of(fastest->kind)) : "");
-  if (!is_first) fastest = choice_of_first_rank(choices.front());
-  notes.insert(notes.end(), fastest->notes.begin(), fastest->notes.end());
-  if (earlier != nullptr) earlier->remember(experiment, fastest->kind);
-  return fastest->kind;
+  const auto own =
+      options.ranks->on_first([&] { return std::optional(choose_layer(experiment, dataset, options, earlier)); });
+  const auto choices = options.ranks->all_gather_texts(own ? std::string(config::name_of(own->kind)) : "");
+  const FastestLayer fastest = own ? *own : choice_of_first_rank(choices.front());
+  notes.insert(notes.end(), fastest.notes.begin(), fastest.notes.end());
+  if (earlier != nullptr) earlier->remember(experiment, fastest.kind);
+  return fastest.kind;
 }
 
 TrainerOptions options_with(Ranks& ranks, TrainerOptions options) {
@@ -340,7 +338,7 @@ ScalingEstimate estimate_of(RunContext& run, const GradientExchange::Alone& exch
       .num_bytes = exchange.num_bytes,
       .num_pieces = exchange.num_pieces};
   estimate.part_seconds = largest_of(ranks, seconds_of_pass(run, (batch_size + ranks.size() - 1) / ranks.size()));
-  estimate.whole_seconds = largest_of(ranks, ranks.is_first() ? seconds_of_pass(run, batch_size) : 0);
+  estimate.whole_seconds = largest_of(ranks, ranks.on_first([&] { return seconds_of_pass(run, batch_size); }));
   return estimate;
 }
 
@@ -359,8 +357,8 @@ std::string text_of(const ScalingEstimate& estimate) {
 }
 
 void note_exchange(RunContext& run) {
-  if (run.options.ranks->is_sole()) return;
-  const GradientExchange::Alone exchange = run.trainer->measure_exchange();
+  if (!run.environment.ranks) return;
+  const GradientExchange::Alone exchange = run.trainer->measure_exchange().value();
   const bool has_shards = run.options.settings.shards.has_value();  // their passes are smaller
   if (run.device.is_cuda() && !has_shards)
     run.exchange_note = text_of(estimate_of(run, exchange));
@@ -390,8 +388,8 @@ SharedFacts shared_facts(const RunContext& run) {
 void require_same_run(Ranks& ranks, const RunContext& run) { require_equal_facts(ranks, shared_facts(run)); }
 
 void record_ranks(Ranks& ranks, Environment& environment) {
-  if (ranks.is_sole()) return;
-  record_ranks(environment, ranks.all_gather_texts(text_of(describe_rank(environment))), ranks.backend());
+  const auto texts = ranks.descriptions([&] { return text_of(describe_rank(environment)); });
+  if (!texts.empty()) record_ranks(environment, texts, ranks.backend());
 }
 
 }  // namespace rnnlab

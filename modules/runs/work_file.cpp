@@ -13,7 +13,6 @@
 #include "results/work_settings.h"
 #include "runs/experiment.h"
 #include "runs/run_context.h"
-#include "train/loop/optimizers.h"
 #include "train/loop/train_step.h"
 #include "train/weights/tensor_reader.h"
 

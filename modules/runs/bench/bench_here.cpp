@@ -19,6 +19,7 @@
 #include "runs/devices.h"
 #include "runs/machine_report.h"
 #include "train/loop/determinism.h"
+#include "train/loop/device_rates.h"
 
 namespace rnnlab {
 namespace {
@@ -32,7 +33,7 @@ std::vector<const BenchRow*> rows_at(const Reports& reports, size_t place) {
   return rows;
 }
 
-bool has_measurement(const BenchRow* row) { return row != nullptr && row->measurement.has_value(); }
+bool has_measurement(const BenchRow* row) { return row != nullptr && is_measured(*row); }
 
 void append(std::vector<double>& all, const std::vector<double>& more) {
   all.insert(all.end(), more.begin(), more.end());
@@ -109,10 +110,12 @@ std::vector<Ceiling> highest_ceilings(const Reports& reports) {
   return highest;
 }
 
-size_t num_with_kind(const Reports& reports, const std::string& kind) {
-  return static_cast<size_t>(std::ranges::count_if(reports, [&](const BenchReport& report) {
-    return std::ranges::find(report.warnings, kind, &Warning::kind) != report.warnings.end();
-  }));
+bool has_kind(const std::vector<Warning>& warnings, const std::string& kind) {
+  return std::ranges::count(warnings, kind, &Warning::kind) > 0;
+}
+
+auto num_with_kind(const Reports& reports, const std::string& kind) {
+  return std::ranges::count_if(reports, [&](const BenchReport& report) { return has_kind(report.warnings, kind); });
 }
 
 // Each kind of warning has the text of the first process that reported it: the texts differ only in numbers.
@@ -120,13 +123,11 @@ std::vector<Warning> combine_warnings(const Reports& reports) {
   std::vector<Warning> all;
   for (const BenchReport& report : reports) {
     const std::vector<Warning> known = all;
-    for (const Warning& one : report.warnings) {
-      if (one.kind == warning::kUnfinished) continue;
-      if (std::ranges::find(known, one.kind, &Warning::kind) == known.end()) all.push_back(one);
-    }
+    for (const Warning& one : report.warnings)
+      if (one.kind != warning::kUnfinished && !has_kind(known, one.kind)) all.push_back(one);
   }
   for (Warning& one : all)
-    if (const size_t count = num_with_kind(reports, one.kind); count > 1)
+    if (const auto count = num_with_kind(reports, one.kind); count > 1)
       one.text += fmt::format(" ({} of {} processes have such a warning)", count, reports.size());
   return all;
 }
@@ -148,7 +149,7 @@ BenchReport combine_reports(const std::vector<BenchReport>& reports, const Bench
   for (size_t place = 0; place < num_rows; place += num_layers) {
     const std::span rows = std::span(combined.rows).subspan(place, std::min(num_layers, num_rows - place));
     set_times(rows);
-    const auto measured = std::ranges::find_if(rows, [](const BenchRow& row) { return row.measurement.has_value(); });
+    const auto measured = std::ranges::find_if(rows, is_measured);
     if (measured == rows.end()) continue;
     const RowKey& key = measured->key;
     if (const Ceiling* ceiling = find_ceiling(combined.ceilings, key.device, key.precision))
@@ -207,8 +208,7 @@ BenchOutcome run_bench_in_this_process(const BenchSettings& settings, const std:
     // For each kind, the first row's warning is placed above the table; each row has its own warning below the table.
     for (const BenchRow& row : report.rows)
       for (const Warning& note : row.notes)
-        if (std::ranges::find(report.warnings, note.kind, &Warning::kind) == report.warnings.end())
-          report.warnings.push_back(note);
+        if (!has_kind(report.warnings, note.kind)) report.warnings.push_back(note);
     report.environment = environment;
     return report;
   };
@@ -233,8 +233,7 @@ class BenchProcesses {
       hooks_.on_progress(fmt::format("=== process {} of {}", number, settings_.processes));
       const auto began = std::chrono::steady_clock::now();
       run_process(number);
-      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-      if (number == 1 && should_continue()) report_time_left(took.count());
+      if (number == 1 && should_continue()) report_time_left(seconds_since(began));
     }
     outcome_.report = combined();
     return std::move(outcome_);
@@ -275,7 +274,6 @@ class BenchProcesses {
   // Returns the first row's reason; "" if a row was measured.
   std::string why_nothing_was_measured() const {
     if (reports_.empty() || reports_[0].rows.empty()) return "";
-    const auto is_measured = [](const BenchRow& row) { return row.measurement.has_value(); };
     return std::ranges::any_of(reports_[0].rows, is_measured) ? "" : reports_[0].rows[0].reason;
   }
 
@@ -301,11 +299,7 @@ class BenchProcesses {
     return report;
   }
 
-  int64_t num_finished() const {
-    return std::ranges::count_if(reports_, [](const BenchReport& report) {
-      return std::ranges::find(report.warnings, warning::kUnfinished, &Warning::kind) == report.warnings.end();
-    });
-  }
+  int64_t num_finished() const { return std::ssize(reports_) - num_with_kind(reports_, warning::kUnfinished); }
 
   void report_time_left(double seconds) {
     const int64_t num_left = settings_.processes - 1;

@@ -152,6 +152,8 @@ struct BenchRow {
   RNNLAB_FIELDS(flattened(key), reason, measurement, path, path_notes, kernels, peak_memory_bytes, notes)
 };
 
+inline bool is_measured(const BenchRow& row) { return row.measurement.has_value(); }
+
 struct BenchReport {
   int64_t schema_version = kFileVersion;
   Environment environment;

@@ -301,9 +301,8 @@ std::vector<std::string> report_legend(const BenchReport& report) {
 std::string report_text(const BenchReport& report, TableWidth width) {
   std::string text = lines_of_texts("WARNING: ", texts_of(report.warnings));
   if (!text.empty()) text += "\n";
-  const bool has_times =
-      std::ranges::any_of(report.rows, [](const BenchRow& row) { return row.measurement.has_value(); });
-  if (!has_times) return text + "nothing was measured\n" + lines_of_texts("", texts_of(report_warnings(report)));
+  if (std::ranges::none_of(report.rows, is_measured))
+    return text + "nothing was measured\n" + lines_of_texts("", texts_of(report_warnings(report)));
   text += shared_text(keys_of(report.rows)) + "\n" + lines_of_texts("", report_ceilings(report)) + "\n";
   text += report_table(report, width).text() + "\n" + lines_of_texts("", report_legend(report));
   return text + lines_of_texts("", report_paths(report, width)) + lines_of_texts("", texts_of(report_warnings(report)));

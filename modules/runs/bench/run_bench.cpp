@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "runs/bench/sampling.h"
 #include "runs/failure.h"
+#include "train/loop/device_rates.h"
 
 namespace rnnlab {
 namespace {
@@ -112,8 +113,6 @@ std::string time_left(double seconds, size_t num_done, size_t count) {
   return left < kWorthSaying ? "" : fmt::format(", about {} left for these measurements", format_duration(left));
 }
 
-bool is_measured(const BenchRow& row) { return row.measurement.has_value(); }
-
 // Returns "<what>: <message of the exception being handled>".
 std::string note_of_failure(const char* what) {
   return fmt::format("{}: {}", what, first_line(describe_failure(std::current_exception()).message));
@@ -149,9 +148,8 @@ BenchOutcome BenchRun::run() {
   for (const BenchCase& combination : combinations) {
     if (hooks_.should_stop()) break;
     all.push_back(measure(combination, fmt::format("[{}/{}]", all.size() + 1, combinations.size())));
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     hooks_.on_progress(progress_line(all.size(), combinations.size(), all.back()) +
-                       time_left(took.count(), all.size(), combinations.size()));
+                       time_left(seconds_since(began), all.size(), combinations.size()));
     report(all);
   }
   for (MeasuredCase& measured : all) {

@@ -7,7 +7,6 @@
 #include <ATen/ops/randn.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/DeviceGuard.h>
-#include <c10/core/Event.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -24,35 +23,21 @@
 #include "runs/memory_estimate.h"
 #include "train/loop/determinism.h"
 #include "train/loop/device_rates.h"
+#include "train/loop/epoch_progress.h"
 #include "train/loop/operation_times.h"
 #include "train/loop/profiling.h"
 
 namespace rnnlab {
-namespace {
-
-double seconds_on_cpu(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double seconds_on_gpu(c10::Device device, const std::function<void()>& work) {
-  constexpr double kSecondsPerMillisecond = 1e-3;
-  const c10::DeviceGuard guard(device);
-  constexpr c10::EventFlag kWithTime = c10::EventFlag::BACKEND_DEFAULT;
-  c10::Event start(device.type(), kWithTime), end(device.type(), kWithTime);
-  synchronize(device);
-  start.record(current_stream(device));
-  work();
-  end.record(current_stream(device));
-  end.synchronize();
-  return start.elapsedTime(end) * kSecondsPerMillisecond;
-}
-
-}  // namespace
-
 double seconds_of(c10::Device device, const std::function<void()>& work) {
-  return device.is_cpu() ? seconds_on_cpu(work) : seconds_on_gpu(device, work);
+  const c10::DeviceGuard guard(device);
+  DeviceTimer on_device(device);
+  if (device.is_cuda()) synchronize(device);
+  const auto began = std::chrono::steady_clock::now();
+  on_device.start();
+  work();
+  on_device.stop();
+  const double on_host = seconds_since(began);
+  return on_device.seconds().value_or(on_host);
 }
 
 std::vector<KernelUse> kernels_during(c10::Device device, const std::function<void()>& work) {
@@ -270,11 +255,11 @@ void TorchBackend::begin_sampling() {
 
 // The witness measures the sampling of a combination in the same way as an epoch.
 SamplingRecord TorchBackend::end_sampling() {
-  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - sampling_began_;
+  const double wall_seconds = seconds_since(sampling_began_);
   const EpochMeasurements seen = witness_.stop();
-  SamplingRecord record{.wall_seconds = wall.count(), .cpu_seconds = seen.cpu_seconds, .warnings = {}};
+  SamplingRecord record{.wall_seconds = wall_seconds, .cpu_seconds = seen.cpu_seconds, .warnings = {}};
   for (const std::string& warning : memory_warnings_) record.warnings.emplace_back(warning::kLittleMemory, warning);
-  for (const Warning& warning : waiting_during(wall.count(), seen)) record.warnings.push_back(warning);
+  for (const Warning& warning : waiting_during(wall_seconds, seen)) record.warnings.push_back(warning);
   if (problem_->device.is_cpu()) return record;
   for (const Warning& warning : throttling(survey_gpus())) record.warnings.push_back(warning);
   return record;

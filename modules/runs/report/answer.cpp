@@ -52,13 +52,8 @@ std::string few_or_count(const std::vector<std::string>& values, const char* wha
 }
 
 std::string machine_of(const RunRecord& run) {
-  const Environment& environment = run.environment;
-  std::vector<std::string> parts;
-  if (is_on_gpu(run))
-    for (const GpuInfo& gpu : environment.nvidia.gpus) add_once(parts, gpu.name);
-  add_once(parts, environment.cpu.model);
-  parts.push_back(counted(environment.num_threads, "thread"));
-  return join(parts, ", ");
+  const std::vector<GpuInfo>& gpus = run.environment.nvidia.gpus;
+  return machine_text(run.environment, is_on_gpu(run) ? gpus : std::vector<GpuInfo>());
 }
 
 // Returns "pets.csv" for "\"data/pets.csv\""; "" for a list of files.
@@ -85,6 +80,14 @@ std::string data_of(const RunRecord& run) {
 }
 
 }  // namespace
+
+std::string machine_text(const Environment& environment, const std::vector<GpuInfo>& gpus) {
+  std::vector<std::string> parts;
+  for (const GpuInfo& gpu : gpus) add_once(parts, gpu.name);
+  add_once(parts, environment.cpu.model);
+  parts.push_back(counted(environment.num_threads, "thread"));
+  return join(parts, ", ");
+}
 
 std::string conditions_of(const std::vector<RunRecord>& runs) {
   std::vector<std::string> machines, data;

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 
 #include "base/numbers.h"
 #include "base/statistics.h"
 #include "base/text.h"
 #include "layers/layer_kind.h"
+#include "results/comparison_output.h"
 #include "results/environment.h"
 #include "runs/bench/bench_report.h"
 #include "runs/report/text.h"
@@ -108,17 +110,10 @@ void add_waterfalls(std::vector<Chart>& charts, const std::vector<Size>& sizes, 
 
 // ---- bars ----
 
-std::vector<std::string> layers_of(const BenchReport& report) {
+template <class Rows>
+std::vector<std::string> layers_of(Rows&& rows) {
   std::vector<std::string> layers;
-  for (const BenchRow& row : report.rows) add_once(layers, row.key.layer_text());
-  return layers;
-}
-
-// Only these have a colour, so that fewer layers share one.
-std::vector<std::string> measured_layers(const BenchReport& report) {
-  std::vector<std::string> layers;
-  for (const BenchRow& row : report.rows)
-    if (row.measurement) add_once(layers, row.key.layer_text());
+  for (const BenchRow& row : rows) add_once(layers, row.key.layer_text());
   return layers;
 }
 
@@ -129,11 +124,11 @@ size_t position_of(const std::vector<std::string>& list, const std::string& item
 void add_bars(std::vector<Chart>& charts, const BenchReport& report, const std::string& prefix) {
   constexpr size_t kMostBars = 60;
   const std::vector<KeyColumn> varying = varying_columns(keys_of(report.rows));
-  const std::vector<std::string> layers = measured_layers(report);
+  auto measured = report.rows | std::views::filter(is_measured);
+  const std::vector<std::string> layers = layers_of(measured);  // only these have a colour, so that fewer share one
   for (const PartText& shown : kShownParts) {
     Bars bars = {{.name = "time", .unit = "ms"}, {}};
-    for (const BenchRow& row : report.rows) {
-      if (!row.measurement) continue;
+    for (const BenchRow& row : measured) {
       const Estimate& seconds = row.measurement->seconds.*shown.part->seconds;
       bars.bars.push_back({row_label(row.key, varying), 1e3 * seconds.value,
                            Interval{1e3 * seconds.low, 1e3 * seconds.high}, position_of(layers, row.key.layer_text())});
@@ -167,40 +162,37 @@ std::string down_label(const Grid& grid, const RowKey& key) {
   return join(usual_values, " ");
 }
 
-HeatMap empty_map(const BenchReport& report, const Grid& grid) {
-  HeatMap map;
-  map.x.name = grid.across.heading;
-  for (const KeyColumn& column : grid.down) map.y.name += (map.y.name.empty() ? "" : " ") + column.heading;
-  for (const BenchRow& row : report.rows) {
-    add_once(map.columns, across_label(grid, row.key));
-    add_once(map.rows, down_label(grid, row.key));
-  }
-  map.cells.assign(map.rows.size(), std::vector<std::optional<double>>(map.columns.size()));
-  return map;
+// The map of the first layer shows times; the maps of the remaining layers show gains over the first layer.
+std::optional<double> value_of(const BenchRow& row, const std::string& layer, const std::string& first) {
+  if (row.key.layer_text() != layer || !row.measurement) return std::nullopt;
+  if (layer == first) return milliseconds(row, kTotal);
+  const auto& gain = row.measurement->speedup_total;
+  return gain ? std::optional(gain->value) : std::nullopt;
 }
 
-// The map of the first layer shows times; the maps of the remaining layers show gains over the first layer.
-Chart heat_map(const BenchReport& report, const Grid& grid, const std::string& layer, const std::string& prefix) {
+void add_heat_map(std::vector<Chart>& charts, const BenchReport& report, const Grid& grid, const std::string& layer,
+                  const std::string& prefix) {
   const std::string first = report.rows[0].key.layer_text();
   const bool is_first = layer == first;
-  HeatMap map = empty_map(report, grid);
-  map.value = is_first ? Axis{.name = "forward and backward pass", .unit = "ms"} : Axis{.name = "gain over " + first};
-  for (const BenchRow& row : report.rows) {
-    if (row.key.layer_text() != layer || !row.measurement) continue;
-    std::optional<double>& cell = cell_of(map, down_label(grid, row.key), across_label(grid, row.key));
-    if (is_first)
-      cell = milliseconds(row, kTotal);
-    else if (row.measurement->speedup_total)
-      cell = row.measurement->speedup_total->value;
-  }
-  return {.id = fmt::format("{}-sweep-{}", prefix, slug(layer)),
-          .title = is_first ? fmt::format("The sweep: time of {}", layer) : fmt::format("The sweep: gain of {}", layer),
-          .description = is_first ? "Forward and backward pass with weight gradients, in milliseconds."
-                                  : fmt::format("How many times as fast as {}, forward and backward pass with weight "
-                                                "gradients. Empty: not measured.",
-                                                first),
-          .data = Prominence::kOpen,
-          .body = std::move(map)};
+  HeatMap axes = {
+      .x = {.name = grid.across.heading},
+      .y = {},
+      .value = is_first ? Axis{.name = "forward and backward pass", .unit = "ms"} : Axis{.name = "gain over " + first}};
+  for (const KeyColumn& column : grid.down) axes.y.name += (axes.y.name.empty() ? "" : " ") + column.heading;
+  std::vector<MapValue> values;
+  for (const BenchRow& row : report.rows)
+    values.push_back({down_label(grid, row.key), across_label(grid, row.key), value_of(row, layer, first)});
+  std::optional<HeatMap> map = with_values(std::move(axes), values);
+  if (!map) return;
+  charts.push_back(
+      {.id = fmt::format("{}-sweep-{}", prefix, slug(layer)),
+       .title = is_first ? fmt::format("The sweep: time of {}", layer) : fmt::format("The sweep: gain of {}", layer),
+       .description = is_first ? "Forward and backward pass with weight gradients, in milliseconds."
+                               : fmt::format("How many times as fast as {}, forward and backward pass with weight "
+                                             "gradients. Empty: not measured.",
+                                             first),
+       .data = Prominence::kOpen,
+       .body = *std::move(map)});
 }
 
 void add_heat_maps(std::vector<Chart>& charts, const BenchReport& report, const std::string& prefix) {
@@ -208,8 +200,8 @@ void add_heat_maps(std::vector<Chart>& charts, const BenchReport& report, const 
   if (varying.size() < 2) return;
   const KeyColumn across = varying.back();
   varying.pop_back();
-  for (const std::string& layer : layers_of(report))
-    charts.push_back(heat_map(report, {varying, across}, layer, prefix));
+  for (const std::string& layer : layers_of(report.rows))
+    add_heat_map(charts, report, {varying, across}, layer, prefix);
 }
 
 }  // namespace
@@ -223,16 +215,6 @@ std::vector<Chart> bench_charts(const BenchReport& report, const std::string& pr
 }
 
 namespace {
-
-std::vector<std::string> machine_lines(const Environment& environment) {
-  std::vector<std::string> gpus;
-  for (const GpuInfo& gpu : environment.nvidia.gpus) gpus.push_back(gpu.name);
-  return {fmt::format("Measured {} on {} with {}, {}.", environment.start_time, environment.cpu.model,
-                      counted(environment.num_threads, "thread"),
-                      gpus.empty() ? "no GPU" : join(gpus, ", ") + ", driver " + environment.nvidia.driver_version),
-          fmt::format("rnnlab {} ({}), {}.", environment.software.rnnlab, build_kind(environment.build),
-                      versions_text(environment.software))};
-}
 
 // Returns a row for each layer and path: what it ran, and why nothing faster ran.
 TextTable paths_table(const BenchReport& report) {
@@ -276,7 +258,7 @@ double mean_gain(const Gains& gains) {
 
 std::vector<Gains> gains_of(const BenchReport& report) {
   std::vector<Gains> all;
-  for (const std::string& layer : layers_of(report)) {
+  for (const std::string& layer : layers_of(report.rows)) {
     Gains gains = {layer, {}};
     for (const BenchRow& row : report.rows)
       if (row.key.layer_text() == layer && row.measurement && row.measurement->speedup_total)
@@ -296,8 +278,7 @@ size_t most_sizes(const std::vector<Gains>& all) {
 std::string range_words(const Gains& gains, const std::string& first) {
   if (gains.at_sizes.size() == 1) {
     const Estimate& gain = gains.at_sizes[0];
-    return fmt::format("{:.3g} times as fast as {} (95 % interval {:.3g} to {:.3g})", gain.value, first, gain.low,
-                       gain.high);
+    return fmt::format("{:.3g} times as fast as {}{}", gain.value, first, interval_in_words(gain.low, gain.high));
   }
   const auto [low, high] = std::ranges::minmax_element(gains.at_sizes, {}, &Estimate::value);
   return fmt::format("{:.3g} to {:.3g} times as fast as {} at {} sizes", low->value, high->value, first,
@@ -321,39 +302,35 @@ std::string sentence_of(const BenchReport& report) {
 Answer answer_of(const Benchmark& benchmark) {
   const BenchReport& report = benchmark.report;
   constexpr size_t kDay = 10;  // characters of "2026-11-21"
-  std::vector<std::string> machine;
-  for (const GpuInfo& gpu : report.environment.nvidia.gpus) add_once(machine, gpu.name);
-  machine.push_back(report.environment.cpu.model);
-  machine.push_back(counted(report.environment.num_threads, "thread"));
   const std::string work = report.rows.empty() ? "" : "; " + shared_text(keys_of(report.rows));
-  return {sentence_of(report),
-          fmt::format("{}; {}{}", join(machine, ", "), report.environment.start_time.substr(0, kDay), work)};
+  return {sentence_of(report), fmt::format("{}; {}{}", machine_text(report.environment, report.environment.nvidia.gpus),
+                                           report.environment.start_time.substr(0, kDay), work)};
 }
 
 std::vector<Block> opening_notices(const Benchmark& benchmark) {
   std::vector<Warning> all = benchmark.report.warnings;
   for (const Warning& warning : warnings(benchmark.report.environment)) add_once(all, warning);
   for (const Warning& warning : report_warnings(benchmark.report)) add_once(all, warning);
-  if (all.empty()) return {};
-  return {Notice{Severity::kWarning, "numbers of " + benchmark.file + " are missing or not reliable", texts_of(all)}};
+  std::vector<Block> blocks;
+  append_warnings(blocks, "numbers of " + benchmark.file + " are missing or not reliable", all);
+  return blocks;
 }
 
 Section bench_section(const Benchmark& benchmark, const std::string& prefix) {
   const BenchReport& report = benchmark.report;
   Section section = {.id = prefix, .heading = "Benchmark " + benchmark.file};
   std::vector<Block>& blocks = section.blocks;
-  Sentences opening = {machine_lines(report.environment)};
+  Sentences opening;
   if (!report.rows.empty()) opening.lines.push_back("All rows: " + shared_text(keys_of(report.rows)) + ".");
   for (const std::string& ceiling : report_ceilings(report)) opening.lines.push_back(ceiling);
-  blocks.emplace_back(opening);
+  if (!opening.lines.empty()) blocks.emplace_back(opening);
   blocks.emplace_back(NamedTable{prefix + "-rows", "Layers", report_table(report, TableWidth::kNarrow)});
   blocks.emplace_back(Sentences{report_legend(report)});
-  std::vector<Chart> charts = without_empty_charts(bench_charts(report, prefix));
-  if (!charts.empty()) blocks.emplace_back(Heading{"Times and gains"});
-  for (Chart& chart : charts) blocks.emplace_back(std::move(chart));
+  append_charts(blocks, "Times and gains", bench_charts(report, prefix));
   blocks.emplace_back(Heading{"What ran"});
-  const TextTable paths = paths_table(report);
-  if (!paths.rows().empty()) blocks.emplace_back(NamedTable{prefix + "-paths", "Paths of the layers", paths});
+  append_table(blocks, {prefix + "-paths", "Paths of the layers", paths_table(report)});
+  append_table(blocks,
+               {prefix + "-machine", "Machine and build", machine_table(report.environment), Prominence::kFolded});
   blocks.emplace_back(NamedTable{prefix + "-settings", "Settings of the benchmark", settings_table(report.settings),
                                  Prominence::kFolded});
   return section;

@@ -169,8 +169,18 @@ bool has_intervals(const Curve& curve) {
   return std::ranges::any_of(curve.points, [](const Point& point) { return point.interval.has_value(); });
 }
 
-std::optional<double>& cell_of(HeatMap& map, const std::string& row, const std::string& column) {
-  return map.cells[position(map.rows, row)][position(map.columns, column)];
+std::optional<HeatMap> with_values(HeatMap axes, const std::vector<MapValue>& values) {
+  for (const MapValue& one : values) {
+    add_once(axes.rows, one.row);
+    add_once(axes.columns, one.column);
+  }
+  axes.cells.assign(axes.rows.size(), std::vector<std::optional<double>>(axes.columns.size()));
+  for (const MapValue& one : values) {
+    std::optional<double>& cell = axes.cells[position(axes.rows, one.row)][position(axes.columns, one.column)];
+    if (cell && one.value) return std::nullopt;
+    if (one.value) cell = one.value;
+  }
+  return axes;
 }
 
 std::vector<Chart> without_empty_charts(std::vector<Chart> charts) {

@@ -92,8 +92,15 @@ struct HeatMap {
   std::vector<std::vector<std::optional<double>>> cells = {};  // by row
 };
 
-// Returns the cell of a row and a column that exist in the map.
-std::optional<double>& cell_of(HeatMap& map, const std::string& row, const std::string& column);
+// A value of a map, or nothing, with the labels of its row and its column.
+struct MapValue {
+  std::string row, column;
+  std::optional<double> value;
+};
+
+// Returns the map `axes` with these values; rows and columns are in the order of their first labels. Returns nothing if
+// a cell would have two values.
+std::optional<HeatMap> with_values(HeatMap axes, const std::vector<MapValue>& values);
 
 // Long content that is rarely read is folded on a page and left out of Markdown.
 enum class Prominence { kOpen, kFolded };

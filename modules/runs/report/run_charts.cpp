@@ -265,22 +265,17 @@ std::vector<Chart> sweep_maps(const std::vector<RunGroup>& groups, const Compari
                  .y = {.name = "device layer"},
                  .value = {.name = "training time of an epoch", .unit = "s"}};
   for (const std::string& key : row_keys) map.y.name += " " + key;
-  for (const RunGroup& group : groups) {
-    add_once(map.columns, setting(group, column_key));
-    add_once(map.rows, row_of(group, row_keys));
-  }
-  if (map.columns.size() < 2 || map.rows.size() < 2) return {};
-  map.cells.assign(map.rows.size(), std::vector<std::optional<double>>(map.columns.size()));
-  for (size_t i = 0; i < groups.size(); ++i) {
-    std::optional<double>& cell = cell_of(map, row_of(groups[i], row_keys), setting(groups[i], column_key));
-    if (cell) return {};  // The groups differ in more than their settings, for example by machine or revision.
-    cell = comparison.groups[i].seconds;
-  }
+  std::vector<MapValue> values;
+  for (size_t i = 0; i < groups.size(); ++i)
+    values.push_back({row_of(groups[i], row_keys), setting(groups[i], column_key), comparison.groups[i].seconds});
+  // Groups may differ in more than their settings, for example by machine or revision.
+  std::optional<HeatMap> filled = with_values(std::move(map), values);
+  if (!filled || filled->columns.size() < 2 || filled->rows.size() < 2) return {};
   return {{.id = prefix + "-sweep",
            .title = "The sweep: seconds of an epoch" + pooled_text(comparison),
            .description = fmt::format("The training time of an epoch over {}. Less is faster.", column_key),
            .data = Prominence::kOpen,
-           .body = std::move(map)}};
+           .body = *std::move(filled)}};
 }
 
 }  // namespace rnnlab::report

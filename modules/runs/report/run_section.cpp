@@ -47,13 +47,24 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 
 void append(Facts& facts, const Facts& more) { facts.insert(facts.end(), more.begin(), more.end()); }
 
-// Facts that name the machine and its user. Members that make_report.h has emptied are left out.
-Facts host_facts(const Environment& environment) {
-  Facts facts;
+// Members that make_report.h has emptied, because they name the machine and its user, are left out.
+Facts machine_facts(const Environment& environment) {
+  Facts facts = {{"started", environment.start_time}};
   const HostInfo& host = environment.host;
   if (!environment.command_line.empty()) facts.emplace_back("command", command_text(environment.command_line));
   if (!host.hostname.empty()) facts.emplace_back("host", host.hostname);
-  facts.emplace_back("system", host.os + (host.kernel.empty() ? "" : ", " + host.kernel));
+  append(facts, {{"system", host.os + (host.kernel.empty() ? "" : ", " + host.kernel)},
+                 {"memory", format_bytes(host.memory_bytes)},
+                 {"CPU", cpu_text(environment.cpu)},
+                 {"CPU load", load_text(environment.cpu)},
+                 {"threads", std::to_string(environment.num_threads)},
+                 {"GPU", gpus_text(environment.nvidia)},
+                 {"NVIDIA driver", environment.nvidia.driver_version},
+                 {"LibTorch", environment.software.libtorch},
+                 {"CUDA", environment.software.cuda},
+                 {"cuDNN", environment.software.cudnn},
+                 {"rnnlab", environment.software.rnnlab + ", " + rnnlab::conditions_of(environment).sources},
+                 {"build", build_text(environment.build)}});
   return facts;
 }
 
@@ -107,30 +118,16 @@ std::vector<Fact> facts_by_name(const std::vector<RunFacts>& runs) {
 }  // namespace
 
 RunFacts environment_of(const RunRecord& run, const std::string& name) {
-  const Environment& environment = run.environment;
   const Identity& identity = run.summary.identity;
   constexpr size_t kDigitsShown = 12;
-  const Conditions conditions = rnnlab::conditions_of(environment);
   Facts facts = {{"folder", run.folder.string()},
                  {"ended", run.summary.stop_reason},
                  {"epochs", std::to_string(run.summary.epochs)},
                  {"whole fit", format_seconds(run.summary.fit_seconds)},
                  {"whole run", format_seconds(run.summary.total_seconds)},
-                 {"ran", run.summary.path},
-                 {"started", environment.start_time}};
-  append(facts, host_facts(environment));
-  append(facts, {{"memory", format_bytes(environment.host.memory_bytes)},
-                 {"CPU", cpu_text(environment.cpu)},
-                 {"CPU load", load_text(environment.cpu)},
-                 {"threads", std::to_string(environment.num_threads)},
-                 {"GPU", gpus_text(environment.nvidia)},
-                 {"NVIDIA driver", environment.nvidia.driver_version},
-                 {"LibTorch", environment.software.libtorch},
-                 {"CUDA", environment.software.cuda},
-                 {"cuDNN", environment.software.cudnn},
-                 {"rnnlab", environment.software.rnnlab + ", " + conditions.sources},
-                 {"build", build_text(environment.build)},
-                 {"precision", identity.precision},
+                 {"ran", run.summary.path}};
+  append(facts, machine_facts(run.environment));
+  append(facts, {{"precision", identity.precision},
                  {"data on", identity.placement},
                  {"data", identity.data_fingerprint.substr(0, kDigitsShown)},
                  {"model", identity.model_hash.substr(0, kDigitsShown)},
@@ -148,13 +145,27 @@ RunFacts settings_of(const RunRecord& run, const std::string& name) {
   return {.run = name, .values = std::move(values)};
 }
 
-TextTable shared_facts(const std::vector<RunFacts>& runs, const std::string& what) {
+namespace {
+
+TextTable table_of(const Facts& facts, const std::string& what, const std::string& value) {
   TextTable table;
   table.add_column(what, Align::kLeft);
-  table.add_column("of all runs", Align::kLeft);
-  for (const Fact& fact : facts_by_name(runs))
-    if (fact.is_shared()) table.add_row({fact.name, *fact.values[0]});
+  table.add_column(value, Align::kLeft);
+  for (const auto& [name, text] : facts) table.add_row({name, text});
   return table;
+}
+
+}  // namespace
+
+TextTable machine_table(const Environment& environment) {
+  return table_of(machine_facts(environment), "machine and build", "of all rows");
+}
+
+TextTable shared_facts(const std::vector<RunFacts>& runs, const std::string& what) {
+  Facts shared;
+  for (const Fact& fact : facts_by_name(runs))
+    if (fact.is_shared()) shared.emplace_back(fact.name, *fact.values[0]);
+  return table_of(shared, what, "of all runs");
 }
 
 TextTable differing_facts(const std::vector<RunFacts>& runs) {
@@ -166,14 +177,22 @@ TextTable differing_facts(const std::vector<RunFacts>& runs) {
   return table_of(columns, std::views::iota(size_t{0}, runs.size()));
 }
 
-namespace {
-
 void append_charts(std::vector<Block>& blocks, const std::string& heading, std::vector<Chart> charts) {
   charts = without_empty_charts(std::move(charts));
   if (charts.empty()) return;
   blocks.emplace_back(Heading{heading});
   for (Chart& chart : charts) blocks.emplace_back(std::move(chart));
 }
+
+void append_table(std::vector<Block>& blocks, NamedTable table) {
+  if (!table.table.rows().empty() && table.table.columns().size() > 1) blocks.emplace_back(std::move(table));
+}
+
+void append_warnings(std::vector<Block>& blocks, const std::string& title, const std::vector<Warning>& warnings) {
+  if (!warnings.empty()) blocks.emplace_back(Notice{Severity::kWarning, title, texts_of(warnings)});
+}
+
+namespace {
 
 void append_to(std::vector<Chart>& charts, std::vector<Chart> more) {
   std::ranges::move(more, std::back_inserter(charts));
@@ -186,10 +205,6 @@ std::vector<Chart> all_time_charts(const std::vector<RunGroup>& groups, const Co
   append_to(charts, sweep_maps(groups, comparison, prefix));
   append_to(charts, time_curves(groups, prefix));
   return charts;
-}
-
-void append_table(std::vector<Block>& blocks, NamedTable table) {
-  if (!table.table.rows().empty() && table.table.columns().size() > 1) blocks.emplace_back(std::move(table));
 }
 
 void append_device_speed(std::vector<Block>& blocks, const Comparison& comparison, const std::string& prefix) {
@@ -250,11 +265,6 @@ Sentences opening_sentences(const Comparison& comparison) {
   std::vector<std::string> lines = headlines(comparison);
   if (comparison.forced.empty() && comparison.groups.size() == 2) lines.resize(1);
   return {lines};
-}
-
-// Adds a notice with the texts of some warnings, if there are any.
-void append_warnings(std::vector<Block>& blocks, const std::string& title, const std::vector<Warning>& warnings) {
-  if (!warnings.empty()) blocks.emplace_back(Notice{Severity::kWarning, title, texts_of(warnings)});
 }
 
 bool is_about_quality(const Warning& warning) {

@@ -30,6 +30,9 @@ struct RunFacts {
 // Returns machine, build, libraries, load, the executed path, and the values that must be equal for a comparison.
 RunFacts environment_of(const RunRecord& run, const std::string& name);
 
+// Returns what environment_of() says of the machine and the build.
+TextTable machine_table(const Environment& environment);
+
 // Returns the settings of config.yaml.
 RunFacts settings_of(const RunRecord& run, const std::string& name);
 
@@ -38,6 +41,12 @@ TextTable shared_facts(const std::vector<RunFacts>& runs, const std::string& wha
 
 // Returns a row for each run and a column for each fact that is not shared; "absent" if a run does not have the fact.
 TextTable differing_facts(const std::vector<RunFacts>& runs);
+
+// Append what has a content: charts with a number, below a heading; a table with rows and a second column; a notice
+// with the texts of warnings.
+void append_charts(std::vector<Block>& blocks, const std::string& heading, std::vector<Chart> charts);
+void append_table(std::vector<Block>& blocks, NamedTable table);
+void append_warnings(std::vector<Block>& blocks, const std::string& title, const std::vector<Warning>& warnings);
 
 // What a reader of these runs wants to know first.
 enum class Question { kTimes, kQuality };
@@ -86,6 +95,9 @@ const RunRecord& best_run(const std::vector<const RunRecord*>& runs);
 // Returns machine, date and data of the runs in one line: "AMD EPYC, 2 threads; 2026-11-21; data: digits, 4000 training
 // samples".
 std::string conditions_of(const std::vector<RunRecord>& runs);
+
+// Returns "NVIDIA H200, AMD EPYC, 2 threads".
+std::string machine_text(const Environment& environment, const std::vector<GpuInfo>& gpus);
 
 // The following functions summarise a comparison in sentences.
 

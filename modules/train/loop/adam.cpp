@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Adam (Kingma and Ba 2015), where weight decay adds weight_decay * w to the gradient, and AdamW (Loshchilov and Hutter
+// 2019), where it subtracts learning_rate * weight_decay * w from the weight.
+//
 // One kernel of our own updates all parameters on a GPU, and one vectorised pass of LibTorch's operator on a CPU. The
 // step count is a tensor on the device of the weights; torch::optim's version counts on the host.
 #include <ATen/ops/_fused_adam.h>
@@ -11,7 +14,7 @@
 
 #include "layers/device/run_kernels.h"
 #include "train/loop/kernels/optimizer.h"
-#include "train/loop/optimizers.h"
+#include "train/loop/optimizer.h"
 #include "train/loop/step_record.h"
 
 namespace rnnlab {
@@ -32,11 +35,14 @@ std::vector<at::Tensor> in_the_order_of(at::TensorList weights, at::TensorList g
   return ordered;
 }
 
+using kernels::Decay;
+
+// Both differ only in their decay.
+template <Decay kDecay>
 class Adam : public Optimizer {
  public:
   Adam(const TrainingSettings& settings, std::vector<NamedTensor> parameters)
       : Optimizer(std::move(parameters)),
-        decouples_decay_(settings.optimizer == OptimizerKind::kAdamW),
         beta1_(settings.beta1),
         beta2_(settings.beta2),
         epsilon_(settings.epsilon),
@@ -77,20 +83,19 @@ class Adam : public Optimizer {
                          .mean = exp_avg_[i].mutable_data_ptr<float>(),
                          .square = exp_avg_sq_[i].mutable_data_ptr<float>(),
                          .size = weights[i].numel()});
-    run_kernels(
-        kernels::AdamUpdate{
-            .tensors = tensors,
-            .step = step_.mutable_data_ptr<float>(),
-            .num_ended = static_cast<uint32_t*>(num_ended_.mutable_data_ptr()),
-            .learning_rate = learning_rate.const_data_ptr<float>(),
-            .found_inf = found_inf ? found_inf->const_data_ptr<float>() : nullptr,
-            .gradient_scale = gradient_scale.defined() ? gradient_scale.const_data_ptr<float>() : nullptr,
-            .beta1 = beta1_,
-            .beta2 = beta2_,
-            .epsilon = epsilon_,
-            .weight_decay = weight_decay_,
-            .decay = decouples_decay_ ? kernels::Decay::kOfWeight : kernels::Decay::kOfGradient},
-        step_);
+    run_kernels(kernels::AdamUpdate{.tensors = tensors,
+                                    .step = step_.mutable_data_ptr<float>(),
+                                    .num_ended = static_cast<uint32_t*>(num_ended_.mutable_data_ptr()),
+                                    .learning_rate = learning_rate.const_data_ptr<float>(),
+                                    .found_inf = found_inf ? found_inf->const_data_ptr<float>() : nullptr,
+                                    .gradient_scale =
+                                        gradient_scale.defined() ? gradient_scale.const_data_ptr<float>() : nullptr,
+                                    .beta1 = beta1_,
+                                    .beta2 = beta2_,
+                                    .epsilon = epsilon_,
+                                    .weight_decay = weight_decay_,
+                                    .decay = kDecay},
+                step_);
   }
 
   template <class Rate>
@@ -103,14 +108,13 @@ class Adam : public Optimizer {
            beta2_, weight_decay_, epsilon_, /*amsgrad=*/false, /*maximize=*/false,
            /*grad_scale=*/std::optional<at::Tensor>(), found_inf);
     };
-    if (decouples_decay_)
+    if constexpr (kDecay == Decay::kOfWeight)
       apply([](const auto&... arguments) { at::_fused_adamw_(arguments...); });
     else
       apply([](const auto&... arguments) { at::_fused_adam_(arguments...); });
     if (found_inf) step_.sub_(*found_inf);
   }
 
-  bool decouples_decay_;
   double beta1_;
   double beta2_;
   double epsilon_;
@@ -122,10 +126,17 @@ class Adam : public Optimizer {
   std::vector<at::Tensor> steps_;  // the operator takes one tensor a parameter; all are the same tensor
 };
 
+int64_t num_moments(const TrainingSettings& /*settings*/) { return 2; }
+
 }  // namespace
 
-std::unique_ptr<Optimizer> make_adam(const TrainingSettings& settings, std::vector<NamedTensor> parameters) {
-  return std::make_unique<Adam>(settings, std::move(parameters));
-}
+constinit const OptimizerInfo adam_optimizer = {.make = make_optimizer_of<Adam<Decay::kOfGradient>>,
+                                                .num_copies = num_moments,
+                                                .keys = {"beta1", "beta2", "epsilon"}};
+
+constinit const OptimizerInfo adamw_optimizer = {.make = make_optimizer_of<Adam<Decay::kOfWeight>>,
+                                                 .num_copies = num_moments,
+                                                 .keys = {"beta1", "beta2", "epsilon"},
+                                                 .weight_decay = "decoupled decay of the weights"};
 
 }  // namespace rnnlab

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/loop/distributions.h"
-
+// Losses whose outputs describe a distribution (losses.h).
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/igammac.h>
@@ -20,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/statistics.h"
+#include "train/loop/losses.h"
 
 namespace rnnlab {
 namespace {
@@ -177,42 +177,37 @@ at::Tensor poisson_quantiles(const at::Tensor& numbers, const ForecastTerms& ter
   return at::stack(quantiles, -1).to(at::kFloat).to(numbers.scalar_type());
 }
 
-}  // namespace
-
-const Distribution kQuantileForecast = {
+constexpr Distribution kQuantile = {
     .num_parameters = one_a_level, .losses = pinball_losses, .point = median, .quantiles = in_order};
 
-const Distribution kGaussianForecast = {
+constexpr Distribution kGaussian = {
     .num_parameters = fixed<2>, .losses = gaussian_losses, .point = first_number, .quantiles = gaussian_quantiles};
 
-const Distribution kStudentForecast = {
+constexpr Distribution kStudent = {
     .num_parameters = fixed<3>, .losses = student_losses, .point = first_number, .quantiles = student_quantiles};
 
-const Distribution kPoissonForecast = {.num_parameters = fixed<1>,
-                                       .losses = poisson_losses,
-                                       .point = poisson_mean,
-                                       .quantiles = poisson_quantiles,
-                                       .is_of_counts = true};
+constexpr Distribution kPoisson = {.num_parameters = fixed<1>,
+                                   .losses = poisson_losses,
+                                   .point = poisson_mean,
+                                   .quantiles = poisson_quantiles,
+                                   .is_of_counts = true};
 
-int64_t ForecastTerms::place_of_median() const {
-  const auto median = std::ranges::find(levels, 0.5);
-  RNNLAB_INVARIANT(median != levels.end(), "the quantiles of a forecast must have the median");
-  return median - levels.begin();
-}
+}  // namespace
 
-ForecastTerms forecast_terms(const std::vector<double>& levels, const std::vector<ColumnScale>& target_scales,
-                             c10::Device device) {
-  if (levels.empty()) return {};
-  ForecastTerms terms{.levels = levels, .level_tensor = at::tensor(levels, at::kDouble).to(device)};
-  if (target_scales.empty()) return terms;
-  std::vector<double> offsets, scales;
-  for (const ColumnScale& target : target_scales) {
-    offsets.push_back(target.offset);
-    scales.push_back(target.scale);
-  }
-  terms.offsets = at::tensor(offsets, at::kDouble).to(device);
-  terms.scales = at::tensor(scales, at::kDouble).to(device);
-  return terms;
-}
+// The numbers are the quantiles themselves. The loss is twice the mean pinball loss over the levels, which for the
+// level 0.5 alone is the absolute error. Source: Koenker and Bassett, Regression Quantiles (1978). Quantiles that cross
+// are brought into order: Chernozhukov, Fernandez-Val and Galichon, Quantile and Probability Curves without Crossing
+// (2010). The point is the median.
+constinit const LossInfo quantile_loss = {.targets = LossTargets::kNumbers, .distribution = &kQuantile};
+
+// A mean and a deviation: m, softplus(s) + 1e-4. The loss is the negative log likelihood, and the point the mean.
+constinit const LossInfo gaussian_loss = {.targets = LossTargets::kNumbers, .distribution = &kGaussian};
+
+// Student's t with a location, a scale as above and 2 + softplus(d) degrees of freedom, so that the variance is finite.
+constinit const LossInfo student_loss = {.targets = LossTargets::kNumbers, .distribution = &kStudent};
+
+// The rate exp(r) times the usual value of the target (the larger of offset and scale). Targets count in their own
+// units, whatever their scaling. The point is the rate, and quantiles are whole numbers.
+constinit const LossInfo poisson_loss = {.targets = LossTargets::kNumbers, .distribution = &kPoisson};
 
 }  // namespace rnnlab

@@ -221,12 +221,14 @@ EpochRow combined_row(const EpochRow& own, std::span<const EpochRow> rows) {
 }
 
 EpochRow row_over_ranks(Ranks& ranks, const EpochRow& own) {
-  if (ranks.is_sole()) return own;
   const at::Tensor all = ranks.all_gather(numbers_of(own));
   std::vector<EpochRow> rows;
   for (int64_t rank = 0; rank < ranks.size(); ++rank)
     rows.push_back(row_of(all.const_data_ptr<double>() + rank * all.size(1)));
-  return combined_row(own, rows);
+  EpochRow row = combined_row(own, rows);
+  row.slowest_process_seconds = ranks.of_several(row.slowest_process_seconds.value());
+  row.fastest_process_seconds = ranks.of_several(row.fastest_process_seconds.value());
+  return row;
 }
 
 }  // namespace rnnlab

@@ -72,18 +72,15 @@ at::Tensor samples_of(const at::Tensor& tensor, int64_t dimension, int64_t begin
 
 GradientExchange::GradientExchange(const ExchangeOptions& options, std::vector<NamedTensor> parameters)
     : ranks_(options.ranks),
-      num_shards_(options.shards.value_or(num_ranks())),
+      num_shards_(options.ranks->one_each(options.shards).value()),
       num_own_shards_(num_shards_ / num_ranks()),
       parameters_(std::move(parameters)) {
   RNNLAB_INVARIANT(num_own_shards_ * num_ranks() == num_shards_,
                    "the number of ranks must divide the number of shards");
-  RNNLAB_INVARIANT(!ranks_->is_sole() || options.shards, "one process that has no shards needs no exchange");
   const auto floats = parameters_.front().tensor.options().dtype(at::kFloat).requires_grad(false);
   own_request_on_device_ = at::zeros({}, floats);
-  if (!ranks_->is_sole() && can_use_own_kernels(own_request_on_device_)) {
-    clock_ = at::zeros({2}, floats.dtype(at::kLong));
-    clock_stream_ = stream_from_pool(clock_.device(), kHighPriority);
-  }
+  if (can_use_own_kernels(own_request_on_device_)) clock_ = ranks_->clock_of_waiting(floats);
+  if (clock_.defined()) clock_stream_ = stream_from_pool(clock_.device(), kHighPriority);
   const int64_t tail = MessageTail::size_for(num_ranks());
   if (!options.shards) {
     pieces_.emplace(*ranks_, parameters_, tail, pieces_for(options), options.piece_bytes);
@@ -91,8 +88,8 @@ GradientExchange::GradientExchange(const ExchangeOptions& options, std::vector<N
   }
   layout_ = layout_of(parameters_, tail, Pieces::kOne);
   messages_ = at::zeros({num_own_shards_, layout_.piece_sizes.front()}, floats);
-  if (!ranks_->is_sole()) messages_of_all_ = at::zeros({num_ranks(), layout_.piece_sizes.front()}, floats);
-  result_ = (messages_of_all_.defined() ? messages_of_all_ : messages_)[0];
+  messages_of_all_ = ranks_->memory_for_all(messages_[0]).zero_();
+  result_ = messages_of_all_[0];
 }
 
 Batch GradientExchange::shard_of(const Batch& batch, int64_t shard) const {
@@ -122,7 +119,11 @@ void GradientExchange::request_stop(double reason) {
   own_request_ = reason;
 }
 
-std::optional<std::vector<double>> GradientExchange::stop_requests() {
+std::optional<std::vector<double>> GradientExchange::stop_requests(double own) {
+  return ranks_->numbers_of_step(own, [this] { return exchanged_requests(); });
+}
+
+std::optional<std::vector<double>> GradientExchange::exchanged_requests() {
   delayed_requests_.append(tail().narrow(0, MessageTail::kNumSums, num_ranks()));
   const auto requests = delayed_requests_.next([this](const auto& has_ended) { ranks_->wait_for(has_ended); });
   if (!requests) return std::nullopt;
@@ -185,7 +186,7 @@ void GradientExchange::sum_pieces() {
 
 void GradientExchange::sum_shards() {
   sum_in_tree(messages_);
-  if (!ranks_->is_sole()) queue_exchange();
+  queue_exchange();
   for (size_t i = 0; i < parameters_.size(); ++i)
     parameters_[i].tensor.mutable_grad() = place_in(result_, layout_.places[i].offset, parameters_[i].tensor);
 }
@@ -214,8 +215,7 @@ Evaluation GradientExchange::all_reduce(std::span<const Batch> batches) {
 
 std::optional<double> GradientExchange::take_seconds() {
   const double seconds = pieces_ ? pieces_->take_seconds() : std::exchange(seconds_, 0);
-  if (ranks_->is_sole()) return std::nullopt;
-  if (is_on_cpu()) return seconds;
+  if (is_on_cpu()) return ranks_->of_several(seconds);
   if (!clock_.defined()) return std::nullopt;
   const auto now = clock_[1].item<int64_t>();
   constexpr double kNanosecond = 1e-9;

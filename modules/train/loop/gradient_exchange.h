@@ -124,8 +124,8 @@ class GradientExchange {
 
   // Returns the requests of all ranks in the last step, or, on a GPU, in an earlier step (DelayedValues); 0
   // means that the rank has no request. Returns nothing if the requests are not known yet. Call this function once
-  // after each launch of steps, at the same steps on every rank.
-  std::optional<std::vector<double>> stop_requests();
+  // after each launch of steps, at the same steps on every rank. A process that trains alone has its `own` request.
+  std::optional<std::vector<double>> stop_requests(double own);
 
   // Drops the requests that stop_requests() has not returned yet.
   void clear_stop_requests() { delayed_requests_.clear(); }
@@ -138,6 +138,7 @@ class GradientExchange {
   void sum_pieces();
   void sum_shards();
   void queue_exchange();
+  std::optional<std::vector<double>> exchanged_requests();
   double median_seconds(const std::function<void()>& run);
   double seconds_alone(const std::function<void()>& queue);
 
@@ -152,7 +153,7 @@ class GradientExchange {
   MessageTail tail_of_shard_;
   MessageLayout layout_;
   at::Tensor messages_;         // one for each own shard
-  at::Tensor messages_of_all_;  // one for each rank, if there are several
+  at::Tensor messages_of_all_;  // one for each rank
   at::Tensor result_;           // the sum over all ranks, always at the same address
 
   double own_request_ = 0;

@@ -3,25 +3,62 @@
 
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/huber_loss.h>
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <optional>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "layers/device/run_kernels.h"
 
 namespace rnnlab {
 namespace {
 
 using at::Reduction::Reduction;
 
+template <class Work>
+void run(Work work, const at::Tensor& output) {
+  const at::Tensor parts = at::empty({kernels::num_loss_parts(work), 2}, output.options());
+  work.results.parts = parts.mutable_data_ptr<float>();
+  run_kernels(work, output);
+}
+
+template <kernels::ElementLossKind kKind>
+void run_elements(const at::Tensor& output, const at::Tensor& targets, const kernels::LossResults& results) {
+  run(kernels::ElementLoss{.kind = kKind,
+                           .outputs = output.const_data_ptr<float>(),
+                           .targets = targets.const_data_ptr<float>(),
+                           .size = output.numel(),
+                           .results = results},
+      output);
+}
+
 at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& classes, Reduction reduction) {
   return at::cross_entropy_loss(logits, classes, {}, reduction);
+}
+
+at::Tensor weighted_cross_entropy(const at::Tensor& logits, const at::Tensor& classes, const at::Tensor& weights) {
+  const std::optional<at::Tensor> weight = weights.defined() ? std::optional(weights) : std::nullopt;
+  return at::cross_entropy_loss(logits, classes, weight, at::Reduction::Sum, kMissingClass);
+}
+
+void run_cross_entropy(const at::Tensor& logits, const at::Tensor& classes, const kernels::LossResults& results) {
+  run(kernels::CrossEntropy{.logits = logits.const_data_ptr<float>(),
+                            .classes = classes.const_data_ptr<int64_t>(),
+                            .num_rows = logits.size(0),
+                            .num_classes = logits.size(1),
+                            .results = results},
+      logits);
 }
 
 at::Tensor binary_cross_entropy(const at::Tensor& logits, const at::Tensor& targets, Reduction reduction) {
@@ -41,19 +78,39 @@ at::Tensor huber(const at::Tensor& output, const at::Tensor& targets, Reduction 
   return at::huber_loss(output, targets, reduction, /*delta=*/1.0);
 }
 
-// The first loss of each kind of targets is the one that `auto` takes.
-constexpr std::array kLosses = {
-    LossInfo{LossKind::kCrossEntropy, LossTargets::kClasses, cross_entropy},
-    LossInfo{LossKind::kBinaryCrossEntropy, LossTargets::kBinary, binary_cross_entropy,
-             kernels::ElementLossKind::kBinaryCrossEntropy},
-    LossInfo{LossKind::kMse, LossTargets::kNumbers, squared_error, kernels::ElementLossKind::kSquaredError},
-    LossInfo{LossKind::kMae, LossTargets::kNumbers, absolute_error},
-    LossInfo{LossKind::kHuber, LossTargets::kNumbers, huber},
-    LossInfo{.kind = LossKind::kQuantile, .targets = LossTargets::kNumbers, .distribution = &kQuantileForecast},
-    LossInfo{.kind = LossKind::kGaussian, .targets = LossTargets::kNumbers, .distribution = &kGaussianForecast},
-    LossInfo{.kind = LossKind::kStudent, .targets = LossTargets::kNumbers, .distribution = &kStudentForecast},
-    LossInfo{.kind = LossKind::kPoisson, .targets = LossTargets::kNumbers, .distribution = &kPoissonForecast},
-};
+}  // namespace
+
+constinit const LossInfo cross_entropy_loss = {.targets = LossTargets::kClasses,
+                                               .function = cross_entropy,
+                                               .weighted_sum = weighted_cross_entropy,
+                                               .run_own_kernel = run_cross_entropy};
+
+constinit const LossInfo binary_cross_entropy_loss = {
+    .targets = LossTargets::kBinary,
+    .function = binary_cross_entropy,
+    .run_own_kernel = run_elements<kernels::ElementLossKind::kBinaryCrossEntropy>};
+
+constinit const LossInfo mse_loss = {.targets = LossTargets::kNumbers,
+                                     .function = squared_error,
+                                     .run_own_kernel = run_elements<kernels::ElementLossKind::kSquaredError>};
+
+constinit const LossInfo mae_loss = {.targets = LossTargets::kNumbers, .function = absolute_error};
+
+constinit const LossInfo huber_loss = {.targets = LossTargets::kNumbers, .function = huber};
+
+const LossInfo& info_of(LossKind loss) {
+  switch (loss) {
+    case LossKind::kAuto:
+      break;
+#define RNNLAB_LOSS(enumerator, name, help) \
+  case LossKind::enumerator:                \
+    return name##_loss;
+#include "train/loop/loss_list.inc"
+  }
+  fail_invariant("a listed loss", __FILE__, __LINE__, "info_of needs a loss of the list");
+}
+
+namespace {
 
 LossTargets targets_of(Task task) {
   switch (task) {
@@ -68,9 +125,36 @@ LossTargets targets_of(Task task) {
   fail_invariant("a listed task", __FILE__, __LINE__, "no loss is known for the task");
 }
 
+constexpr std::array kLosses = {
+#define RNNLAB_LOSS(enumerator, name, help) LossKind::enumerator,
+#include "train/loop/loss_list.inc"
+};
+
+template <class Wanted>
+std::string names_where(Wanted is_wanted) {
+  std::vector<std::string> names;
+  for (const LossKind loss : kLosses)
+    if (is_wanted(info_of(loss))) names.emplace_back(config::name_of(loss));
+  return join_with_or(names);
+}
+
 }  // namespace
 
 bool LossInfo::suits(Task task) const { return targets == targets_of(task); }
+
+bool has_distribution(LossKind loss) { return loss != LossKind::kAuto && info_of(loss).distribution != nullptr; }
+
+LossKind natural_loss(Task task) {
+  return *std::ranges::find_if(kLosses, [&](LossKind loss) { return info_of(loss).suits(task); });
+}
+
+std::string names_of_losses(LossTargets targets) {
+  return names_where([&](const LossInfo& loss) { return loss.targets == targets; });
+}
+
+std::string names_of_distributions() { return names_where(std::mem_fn(&LossInfo::distribution)); }
+
+std::string names_of_weighted_losses() { return names_where(std::mem_fn(&LossInfo::weighted_sum)); }
 
 namespace {
 
@@ -79,12 +163,12 @@ LossKind resolved(LossKind loss, Task task) {
   if (loss == LossKind::kAuto) return natural_loss(task);
   const bool has_classes = info_of(natural_loss(task)).takes_classes();
   if (has_classes && !info_of(loss).takes_classes())
-    throw_error(ExitCode::kUsage, "training.loss: the data's targets are classes, which need cross_entropy (or auto)");
+    throw_error(ExitCode::kUsage, "training.loss: the data's targets are classes, which need {} (or auto)",
+                names_of_losses(LossTargets::kClasses));
   if (!has_classes && info_of(loss).takes_classes())
     throw_error(ExitCode::kUsage,
-                "training.loss: cross_entropy needs classes, but the data's targets are numbers; use auto, "
-                "binary_cross_entropy, {}",
-                names_of_losses(LossTargets::kNumbers));
+                "training.loss: {} needs classes, but the data's targets are numbers; use auto, {}, {}",
+                config::name_of(loss), names_of_losses(LossTargets::kBinary), names_of_losses(LossTargets::kNumbers));
   return loss;
 }
 
@@ -95,7 +179,7 @@ at::Tensor reduced(const at::Tensor& losses, Reduction reduction) {
 }  // namespace
 
 Loss::Loss(const TrainingSettings& settings, const FittedData& data, c10::Device device)
-    : info_(&info_of(resolved(settings.loss, data.shape.task))),
+    : kind_(resolved(settings.loss, data.shape.task)),
       numbers_per_target_(rnnlab::numbers_per_target(settings)),
       terms_(forecast_terms(levels_of(settings), data.target_scales, device)) {}
 
@@ -103,18 +187,19 @@ at::Tensor Loss::numbers_of(const at::Tensor& output) const {
   return output.unflatten(-1, {output.size(-1) / numbers_per_target_, numbers_per_target_});
 }
 
-at::Tensor Loss::compute(const at::Tensor& output, const at::Tensor& targets, Reduction reduction) const {
-  if (info_->distribution == nullptr) return info_->function(output, targets, reduction);
-  return reduced(info_->distribution->losses(numbers_of(output), targets, terms_), reduction);
+at::Tensor Loss::compute(const at::Tensor& output, const at::Tensor& targets,
+                         at::Reduction::Reduction reduction) const {
+  if (info().distribution == nullptr) return info().function(output, targets, reduction);
+  return reduced(info().distribution->losses(numbers_of(output), targets, terms_), reduction);
 }
 
 at::Tensor Loss::point(const at::Tensor& output) const {
-  return info_->distribution == nullptr ? output : info_->distribution->point(numbers_of(output), terms_);
+  return info().distribution == nullptr ? output : info().distribution->point(numbers_of(output), terms_);
 }
 
 at::Tensor Loss::quantiles(const at::Tensor& output) const {
-  RNNLAB_INVARIANT(info_->distribution != nullptr, "only a distribution has quantiles");
-  return info_->distribution->quantiles(numbers_of(output), terms_);
+  RNNLAB_INVARIANT(info().distribution != nullptr, "only a distribution has quantiles");
+  return info().distribution->quantiles(numbers_of(output), terms_);
 }
 
 at::Tensor quantiles_in_units(const at::Tensor& outputs, const Loss& loss, const FittedData& data,
@@ -137,18 +222,6 @@ MetricTask metric_task(LossKind loss, Task task) {
       return MetricTask::kNumbers;
   }
   fail_invariant("listed targets", __FILE__, __LINE__, "no metrics are known for the targets of the loss");
-}
-
-const LossInfo& info_of(LossKind loss) {
-  const auto found = std::ranges::find(kLosses, loss, &LossInfo::kind);
-  RNNLAB_INVARIANT(found != kLosses.end(), "a loss must be in the list of losses");
-  return *found;
-}
-
-bool has_distribution(LossKind loss) { return loss != LossKind::kAuto && info_of(loss).distribution != nullptr; }
-
-LossKind natural_loss(Task task) {
-  return std::ranges::find_if(kLosses, [&](const LossInfo& loss) { return loss.suits(task); })->kind;
 }
 
 int64_t numbers_per_target(const TrainingSettings& settings) {
@@ -191,29 +264,29 @@ void require_targets_of(const TrainingSettings& settings, const Samples& part, c
   const double smallest = smallest_target(part, data);
   if (smallest >= least_count(data)) return;
   throw_error(ExitCode::kData,
-              "training.loss: poisson forecasts counts, but the smallest target is {:g}; use another loss, such as "
-              "gaussian",
-              smallest);
+              "training.loss: {} forecasts counts, but the smallest target is {:g}; use another loss, such as gaussian",
+              config::name_of(settings.loss), smallest);
 }
 
-namespace {
-
-template <class Wanted>
-std::string names_where(Wanted is_wanted) {
-  std::vector<std::string> names;
-  for (const LossInfo& loss : kLosses)
-    if (is_wanted(loss)) names.emplace_back(config::name_of(loss.kind));
-  return join_with_or(names);
+int64_t ForecastTerms::place_of_median() const {
+  const auto median = std::ranges::find(levels, 0.5);
+  RNNLAB_INVARIANT(median != levels.end(), "the quantiles of a forecast must have the median");
+  return median - levels.begin();
 }
 
-}  // namespace
-
-std::string names_of_losses(LossTargets targets) {
-  return names_where([&](const LossInfo& loss) { return loss.targets == targets; });
-}
-
-std::string names_of_distributions() {
-  return names_where([](const LossInfo& loss) { return loss.distribution != nullptr; });
+ForecastTerms forecast_terms(const std::vector<double>& levels, const std::vector<ColumnScale>& target_scales,
+                             c10::Device device) {
+  if (levels.empty()) return {};
+  ForecastTerms terms{.levels = levels, .level_tensor = at::tensor(levels, at::kDouble).to(device)};
+  if (target_scales.empty()) return terms;
+  std::vector<double> offsets, scales;
+  for (const ColumnScale& target : target_scales) {
+    offsets.push_back(target.offset);
+    scales.push_back(target.scale);
+  }
+  terms.offsets = at::tensor(offsets, at::kDouble).to(device);
+  terms.scales = at::tensor(scales, at::kDouble).to(device);
+  return terms;
 }
 
 }  // namespace rnnlab

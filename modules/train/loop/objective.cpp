@@ -4,7 +4,6 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/bincount.h>
-#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mul.h>
@@ -29,31 +28,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-template <class Work>
-void run_loss(Work work, const at::Tensor& output) {
-  const at::Tensor parts = at::empty({kernels::num_loss_parts(work), 2}, output.options());
-  work.results.parts = parts.mutable_data_ptr<float>();
-  run_kernels(work, output);
-}
-
-// The tensors must be contiguous.
-void run_loss(LossKind loss, const at::Tensor& output, const at::Tensor& targets, const kernels::LossResults& results) {
-  if (loss == LossKind::kCrossEntropy) {
-    return run_loss(kernels::CrossEntropy{.logits = output.const_data_ptr<float>(),
-                                          .classes = targets.const_data_ptr<int64_t>(),
-                                          .num_rows = output.size(0),
-                                          .num_classes = output.size(1),
-                                          .results = results},
-                    output);
-  }
-  run_loss(kernels::ElementLoss{.kind = *info_of(loss).own_kernel,
-                                .outputs = output.const_data_ptr<float>(),
-                                .targets = targets.const_data_ptr<float>(),
-                                .size = output.numel(),
-                                .results = results},
-           output);
-}
-
 class LossOnGpu : public torch::autograd::Function<LossOnGpu> {
  public:
   static variable_list forward(AutogradContext* context, const at::Tensor& given_output,
@@ -61,10 +35,10 @@ class LossOnGpu : public torch::autograd::Function<LossOnGpu> {
     const at::Tensor output = given_output.contiguous(), targets = given_targets.contiguous();
     const at::Tensor loss = at::empty({}, output.options()), metric_sum = at::empty({}, output.options());
     const at::Tensor gradient = given_output.requires_grad() ? at::empty_like(output) : at::Tensor();
-    run_loss(kind, output, targets,
-             {.gradient = gradient.defined() ? gradient.mutable_data_ptr<float>() : nullptr,
-              .loss = loss.mutable_data_ptr<float>(),
-              .metric_sum = metric_sum.mutable_data_ptr<float>()});
+    info_of(kind).run_own_kernel(output, targets,
+                                 {.gradient = gradient.defined() ? gradient.mutable_data_ptr<float>() : nullptr,
+                                  .loss = loss.mutable_data_ptr<float>(),
+                                  .metric_sum = metric_sum.mutable_data_ptr<float>()});
     context->mark_non_differentiable({metric_sum});
     context->save_for_backward({gradient});
     context->set_materialize_grads(false);  // metric_sum needs no gradient, so LibTorch need not make zeros for it
@@ -98,23 +72,25 @@ Evaluation evaluate_on_gpu(LossKind loss, const at::Tensor& output, const at::Te
 
 namespace {
 
-constexpr int64_t kMissingClass = -1;
-
-// The metric counts right answers, without weights. `count` classes are not missing; weights may be undefined.
-Evaluation weighted_cross_entropy(const at::Tensor& logits, const at::Tensor& classes, const at::Tensor& weights,
-                                  int64_t count) {
-  const std::optional<at::Tensor> weight = weights.defined() ? std::optional(weights) : std::nullopt;
-  const auto losses = at::cross_entropy_loss(logits, classes, weight, at::Reduction::Sum, kMissingClass);
-  const auto loss = losses.div(static_cast<double>(count));
+// The metric counts right answers, without weights.
+Evaluation with_right_classes(const at::Tensor& loss, const at::Tensor& logits, const at::Tensor& classes,
+                              int64_t count) {
   const at::NoGradGuard no_grad;
   return {loss, loss.detach(), logits.argmax(-1).eq(classes).sum(at::kFloat), count};
 }
 
-Evaluation cross_entropy(const Loss& wanted, const at::Tensor& logits, const at::Tensor& classes) {
-  if (can_use_own_kernels(logits)) return evaluate_on_gpu(LossKind::kCrossEntropy, logits, classes);
-  const auto loss = wanted.compute(logits, classes, at::Reduction::Mean);
-  const at::NoGradGuard no_grad;
-  return {loss, loss.detach(), logits.argmax(-1).eq(classes).sum(at::kFloat), classes.numel()};
+// `count` classes are not missing; weights may be undefined.
+Evaluation weighted_loss_of_classes(const Loss& loss, const at::Tensor& logits, const at::Tensor& classes,
+                                    const at::Tensor& weights, int64_t count) {
+  RNNLAB_INVARIANT(loss.info().weighted_sum != nullptr, "the loss must leave out missing classes, and weigh classes");
+  const at::Tensor sum = loss.info().weighted_sum(logits, classes, weights);
+  return with_right_classes(sum.div(static_cast<double>(count)), logits, classes, count);
+}
+
+Evaluation loss_of_classes(const Loss& loss, const at::Tensor& logits, const at::Tensor& classes) {
+  if (loss.info().run_own_kernel != nullptr && can_use_own_kernels(logits))
+    return evaluate_on_gpu(loss.kind(), logits, classes);
+  return with_right_classes(loss.compute(logits, classes, at::Reduction::Mean), logits, classes, classes.numel());
 }
 
 // LibTorch's losses are differentiable in the targets too.
@@ -153,13 +129,13 @@ Evaluation with_errors(const at::Tensor& loss, LossKind kind, const at::Tensor& 
 Evaluation elementwise_loss(const Loss& loss, const at::Tensor& output, const at::Tensor& targets,
                             const at::Tensor& weights, std::optional<int64_t> num_known) {
   const LossInfo& info = loss.info();
-  if (info.own_kernel && !num_known && !weights.defined() && suit_own_kernels(output, targets))
-    return evaluate_on_gpu(info.kind, output, targets);
+  if (info.run_own_kernel != nullptr && !num_known && !weights.defined() && suit_own_kernels(output, targets))
+    return evaluate_on_gpu(loss.kind(), output, targets);
   const at::Tensor mean =
       num_known ? mean_of_known(loss, output, targets, *num_known) : loss.compute(output, targets, at::Reduction::Mean);
   const int64_t count = num_known.value_or(targets.numel());
   if (!info.measures_errors()) return with_right_answers(mean, output, targets, count);
-  return with_errors(mean, info.kind, loss.point(output.detach()), targets, weights, count);
+  return with_errors(mean, loss.kind(), loss.point(output.detach()), targets, weights, count);
 }
 
 bool belong_together(const at::Tensor& output, const at::Tensor& targets, int64_t numbers_per_target) {
@@ -206,8 +182,8 @@ Evaluation Objective::evaluate(const at::Tensor& output, const Batch& batch) con
   RNNLAB_INVARIANT(!has_missing || count > 0, "a batch has samples that have targets");
   const bool are_classes = loss_.info().takes_classes();
   if (are_classes && (has_missing || class_weights_.defined()))
-    return weighted_cross_entropy(values, targets, class_weights_, count);
-  if (are_classes) return cross_entropy(loss_, values, targets);
+    return weighted_loss_of_classes(loss_, values, targets, class_weights_, count);
+  if (are_classes) return loss_of_classes(loss_, values, targets);
   RNNLAB_INVARIANT(belong_together(values, targets, loss_.numbers_per_target()),
                    "the output must have the rows of the targets, and its numbers for each target of a row");
   return elementwise_loss(loss_, values, targets, error_weights(batch),

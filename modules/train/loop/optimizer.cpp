@@ -72,4 +72,10 @@ void Optimizer::append_named(const std::vector<at::Tensor>& tensors, const char*
   for (size_t i = 0; i < tensors.size(); ++i) named.push_back({parameters_[i].name + "." + suffix, tensors[i]});
 }
 
+std::unique_ptr<Optimizer> make_optimizer(const TrainingSettings& settings, std::vector<NamedTensor> parameters) {
+  return info_of(settings.optimizer).make(settings, std::move(parameters));
+}
+
+int64_t num_velocities(const TrainingSettings& settings) { return settings.momentum != 0.0 ? 1 : 0; }
+
 }  // namespace rnnlab

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -63,5 +64,17 @@ class Optimizer {
 
 // Multiplies by the scale, if it is defined.
 void scale_in_place(at::TensorList gradients, const at::Tensor& scale);
+
+// Returns the optimiser that settings.optimizer names.
+std::unique_ptr<Optimizer> make_optimizer(const TrainingSettings& settings, std::vector<NamedTensor> parameters);
+
+// Returns an optimiser of this class, for records (optimizers.h).
+template <class Class>
+std::unique_ptr<Optimizer> make_optimizer_of(const TrainingSettings& settings, std::vector<NamedTensor> parameters) {
+  return std::make_unique<Class>(settings, std::move(parameters));
+}
+
+// Returns 1 if training.momentum asks for a velocity of each weight, else 0.
+int64_t num_velocities(const TrainingSettings& settings);
 
 }  // namespace rnnlab

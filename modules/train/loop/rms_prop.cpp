@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One of the optimisers of optimizers.h. LibTorch has no operator for its whole update, unlike for those of the others.
+// RMSprop (Hinton, Srivastava and Swersky, lecture 6e of Neural Networks for Machine Learning, 2012): s = alpha * s +
+// (1 - alpha) * g^2, and the step g / (sqrt(s) + epsilon) in place of SGD's g. Weight decay adds weight_decay * w to g.
+// LibTorch has no operator for its whole update, unlike for those of the others.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/where.h>
 
 #include <utility>
 
-#include "train/loop/optimizers.h"
+#include "train/loop/optimizer.h"
 
 namespace rnnlab {
 namespace {
@@ -75,8 +77,9 @@ class RmsProp : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_rms_prop(const TrainingSettings& settings, std::vector<NamedTensor> parameters) {
-  return std::make_unique<RmsProp>(settings, std::move(parameters));
-}
+constinit const OptimizerInfo rmsprop_optimizer = {
+    .make = make_optimizer_of<RmsProp>,
+    .num_copies = [](const TrainingSettings& settings) { return 1 + num_velocities(settings); },
+    .keys = {"momentum", "alpha", "epsilon"}};
 
 }  // namespace rnnlab

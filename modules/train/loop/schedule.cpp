@@ -2,7 +2,6 @@
 #include "train/loop/schedule.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -12,36 +11,50 @@
 namespace rnnlab {
 namespace {
 
-double constant(const Schedule& schedule, double /*progress*/) { return schedule.learning_rate; }
+using Use = ScheduleInfo::Use;
 
-double by_steps(const Schedule& schedule, double progress) {
+double constant_rate(const Schedule& schedule, double /*progress*/) { return schedule.learning_rate; }
+
+constinit const ScheduleInfo constant_schedule = {.rate = constant_rate};
+
+double rate_by_steps(const Schedule& schedule, double progress) {
   return schedule.learning_rate * std::pow(schedule.decay_rate, std::floor(progress));
 }
 
-double cosine(const Schedule& schedule, double progress) {
+constinit const ScheduleInfo step_schedule = {
+    .rate = rate_by_steps, .decay_rate = {Use::kNeeded, "factor per decay_steps"}, .decay_steps = {Use::kNeeded}};
+
+double cosine_rate(const Schedule& schedule, double progress) {
   const double fall = 0.5 * (1.0 + std::cos(std::numbers::pi * std::min(progress, 1.0)));
   return schedule.minimum + (schedule.learning_rate - schedule.minimum) * fall;
 }
 
-double inverse_time(const Schedule& schedule, double progress) {
+constinit const ScheduleInfo cosine_schedule = {.rate = cosine_rate,
+                                                .decay_steps = {Use::kOptional, "steps to the minimum, by default all"},
+                                                .lasts_to_the_end = true};
+
+double inverse_time_rate(const Schedule& schedule, double progress) {
   return schedule.learning_rate / (1.0 + schedule.decay_rate * progress);
 }
 
-double exponential(const Schedule& schedule, double progress) {
+constinit const ScheduleInfo inverse_time_schedule = {
+    .rate = inverse_time_rate,
+    .decay_rate = {Use::kNeeded, "lr / (1 + decay_rate * t / decay_steps)"},
+    .decay_steps = {Use::kOptional, "by default 1"}};
+
+double exponential_rate(const Schedule& schedule, double progress) {
   return schedule.learning_rate * std::pow(schedule.decay_rate, progress);
 }
 
-using Use = ScheduleInfo::Use;
+constinit const ScheduleInfo exponential_schedule = {
+    .rate = exponential_rate, .decay_rate = {Use::kNeeded, "factor per decay_steps"}, .decay_steps = {Use::kNeeded}};
 
-constexpr std::array kSchedules = {
-    ScheduleInfo{ScheduleKind::kConstant, constant},
-    ScheduleInfo{ScheduleKind::kStep, by_steps, Use::kNeeded, Use::kNeeded},
-    ScheduleInfo{ScheduleKind::kCosine, cosine, Use::kNone, Use::kOptional, /*decay_patience=*/Use::kNone,
-                 /*lasts_to_the_end=*/true},
-    ScheduleInfo{ScheduleKind::kInverseTime, inverse_time, Use::kNeeded, Use::kOptional},
-    ScheduleInfo{ScheduleKind::kExponential, exponential, Use::kNeeded, Use::kNeeded},
-    ScheduleInfo{ScheduleKind::kPlateau, by_steps, Use::kNeeded, Use::kNone, /*decay_patience=*/Use::kOptional},
-};
+constinit const ScheduleInfo plateau_schedule = {
+    .rate = rate_by_steps,
+    .decay_rate = {Use::kNeeded, "factor per plateau"},
+    .decay_patience = {Use::kOptional,
+                       "epochs without a better one after which the learning rate is lowered; by default 2. What is "
+                       "better says early_stopping's metric, or the validation (else training) loss"}};
 
 double decayed(const Schedule& schedule, int64_t step, int64_t num_plateaus) {
   const ScheduleInfo& info = info_of(schedule.kind);
@@ -52,9 +65,13 @@ double decayed(const Schedule& schedule, int64_t step, int64_t num_plateaus) {
 }  // namespace
 
 const ScheduleInfo& info_of(ScheduleKind kind) {
-  const auto found = std::ranges::find(kSchedules, kind, &ScheduleInfo::kind);
-  RNNLAB_INVARIANT(found != kSchedules.end(), "a schedule must be in the list of schedules");
-  return *found;
+  switch (kind) {
+#define RNNLAB_SCHEDULE(enumerator, name) \
+  case ScheduleKind::enumerator:          \
+    return name##_schedule;
+#include "train/loop/schedule_list.inc"
+  }
+  fail_invariant("a listed schedule", __FILE__, __LINE__, "info_of does not know the schedule");
 }
 
 double learning_rate_at(const Schedule& schedule, int64_t step, int64_t num_plateaus) {

@@ -2,34 +2,51 @@
 // The schedules of the learning rate, which is a pure function of the step and, for `plateau`, of how often the run has
 // ceased to improve: both are in the state of a run, so a resumed one goes on. Steps count optimiser updates from 0. A
 // linear warm-up comes first; the schedule counts its steps from the end of the warm-up. A new schedule is a record in
-// schedule.cpp, and its name below.
+// schedule.cpp, and a line in schedule_list.inc.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
+#include <utility>
 
 #include "base/config/enum_names.h"
 
 namespace rnnlab {
 
-enum class ScheduleKind { kConstant, kStep, kCosine, kInverseTime, kExponential, kPlateau };
-RNNLAB_ENUM_NAMES(ScheduleKind, {kConstant, "constant"}, {kStep, "step"}, {kCosine, "cosine"},
-                  {kInverseTime, "inverse_time"}, {kExponential, "exponential"}, {kPlateau, "plateau"});
+enum class ScheduleKind {
+#define RNNLAB_SCHEDULE(enumerator, name) enumerator,
+#include "train/loop/schedule_list.inc"
+};
+
+template <>
+struct config::EnumNames<ScheduleKind> {
+#define RNNLAB_SCHEDULE(enumerator, name) std::pair<ScheduleKind, std::string_view>(ScheduleKind::enumerator, #name),
+  static constexpr std::array kNames = {
+#include "train/loop/schedule_list.inc"
+  };
+};
 
 struct Schedule;
 
 struct ScheduleInfo {
   enum class Use { kNone, kOptional, kNeeded };
 
-  ScheduleKind kind;
+  // A key of `training:` that the schedule may read, and what the key means for it, for the key's help.
+  struct Key {
+    Use use = Use::kNone;
+    std::string_view help = "";
+  };
+
   // Returns the rate after so many decay_steps since the end of the warm-up, or after so many plateaus, before
   // `minimum` is applied.
   double (*rate)(const Schedule& schedule, double progress);
-  Use decay_rate = Use::kNone;
-  Use decay_steps = Use::kNone;
-  Use decay_patience = Use::kNone;  // of schedules that count plateaus instead of steps
-  bool lasts_to_the_end = false;    // decay_steps are by default the steps of the whole run, else 1
+  Key decay_rate = {};
+  Key decay_steps = {};
+  Key decay_patience = {};        // of schedules that count plateaus instead of steps
+  bool lasts_to_the_end = false;  // decay_steps are by default the steps of the whole run, else 1
 
-  bool counts_plateaus() const { return decay_patience != Use::kNone; }
+  bool counts_plateaus() const { return decay_patience.use != Use::kNone; }
 };
 
 // Throws InvariantError for a value that the list does not have.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// LibTorch's operator updates all parameters in one kernel on a GPU, and in one vectorised pass on a CPU.
+// SGD with momentum: v = momentum * v + g and w -= learning_rate * v, as PyTorch does (Keras multiplies the rate into
+// the velocity v). Weight decay adds weight_decay * w to the gradient. LibTorch's operator updates all parameters in
+// one kernel on a GPU, and in one vectorised pass on a CPU.
 #include <ATen/ops/_fused_sgd.h>
 
 #include <utility>
 
-#include "train/loop/optimizers.h"
+#include "train/loop/optimizer.h"
 
 namespace rnnlab {
 namespace {
@@ -44,8 +46,7 @@ class Sgd : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_sgd(const TrainingSettings& settings, std::vector<NamedTensor> parameters) {
-  return std::make_unique<Sgd>(settings, std::move(parameters));
-}
+constinit const OptimizerInfo sgd_optimizer = {
+    .make = make_optimizer_of<Sgd>, .num_copies = num_velocities, .keys = {"momentum"}};
 
 }  // namespace rnnlab

@@ -15,7 +15,6 @@
 
 #include "layers/recurrent_layer.h"
 #include "train/loop/determinism.h"
-#include "train/loop/optimizers.h"
 #include "train/loop/profiling.h"
 
 namespace rnnlab {
@@ -79,9 +78,14 @@ TrainStep::TrainStep(Model& model, Objective objective, const TrainingSettings& 
       one_(unscaled_gradient(found_inf_.device())) {}
 
 void TrainStep::enable_exchange(const ExchangeOptions& options, uint64_t seed) {
-  exchange_.emplace(options, optimizer_->parameters());
   seed_ = seed;
+  if (!options.ranks->one_each(options.shards)) return;
+  exchange_.emplace(options, optimizer_->parameters());
   set_gradient_sink(exchange_->sink());
+}
+
+void TrainStep::begin_epoch(int64_t epoch) const {
+  if (!exchange_) seed_dropout(seed_, epoch);
 }
 
 TrainStep::~TrainStep() {

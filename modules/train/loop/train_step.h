@@ -66,9 +66,12 @@ class TrainStep {
   TrainStep(const TrainStep&) = delete;
   TrainStep& operator=(const TrainStep&) = delete;
 
-  // Call this function before the first step. Each step is then one of several ranks, or is cut into shards. `seed` is
-  // the seed of dropout, for which each shard of each step draws its own numbers.
+  // Call this function before the first step. If there are several ranks, or shards, each step is then cut into them.
+  // `seed` is the seed of dropout, for which each epoch draws its own numbers, or each shard of each step.
   void enable_exchange(const ExchangeOptions& options, uint64_t seed);
+
+  // Call this function at the beginning of each new epoch, from 1.
+  void begin_epoch(int64_t epoch) const;
 
   // Sets the number of the next step, or of the first step of those that are queued together, from 1. With an exchange,
   // the masks of dropout depend on this number.
@@ -81,7 +84,18 @@ class TrainStep {
   EvaluatedStep run(std::span<const Batch> batches, int64_t slot = 0);
 
   const Optimizer& optimizer() const { return *optimizer_; }
-  GradientExchange* exchange() { return exchange_ ? &*exchange_ : nullptr; }  // null if one process trains alone
+
+  // These functions are those of the exchange (GradientExchange). Without one, the requests are the `own` one, and
+  // there are no seconds and nothing to measure.
+  void request_stop(double reason) { exchange_ ? exchange_->request_stop(reason) : void(); }
+  void clear_stop_requests() { exchange_ ? exchange_->clear_stop_requests() : void(); }
+  std::optional<std::vector<double>> stop_requests(double own) {
+    return exchange_ ? exchange_->stop_requests(own) : std::vector{own};
+  }
+  std::optional<double> take_exchange_seconds() { return exchange_ ? exchange_->take_seconds() : std::nullopt; }
+  std::optional<GradientExchange::Alone> measure_exchange() {
+    return exchange_ ? std::optional(exchange_->measure()) : std::nullopt;
+  }
 
   // Returns the optimiser's state, in fp16 that of the loss scale, and the states that a language model carries: all
   // tensors, besides the weights, on which the next step depends. The tensors are not copies.
@@ -109,7 +123,7 @@ class TrainStep {
   at::Tensor one_;
   std::map<double, at::Tensor> shares_;  // () float32: numbers on the device
   std::optional<GradientExchange> exchange_;
-  uint64_t seed_ = 0;  // of dropout, if there is an exchange
+  uint64_t seed_ = 0;  // of dropout
   int64_t step_number_ = 0;
 };
 

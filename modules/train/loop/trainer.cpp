@@ -146,12 +146,11 @@ Trainer::Trainer(Model& model, const Dataset& dataset, const TrainerOptions& opt
       score_metrics_(asked_metrics(options.settings), Loss(options.settings, dataset, at::kCPU), dataset, dataset.valid,
                      dataset.naive_errors),
       epoch_(options.device) {
-  if (options.settings.carry_state && has_ranks())
-    throw_error(ExitCode::kUsage,
-                "training.carry_state: states are carried by one process, but {} train this run; start one process",
-                counted(options.ranks->size(), "process"));
-  if (options.settings.carry_state) model.carry_states(options.settings.batch_size);
-  if (has_exchange()) step_.enable_exchange(exchange_options(options), options.seed);
+  if (options.settings.carry_state) {
+    options.ranks->require_sole("training.carry_state: states are carried by one process");
+    model.carry_states(options.settings.batch_size);
+  }
+  step_.enable_exchange(exchange_options(options), options.seed);
   if (valid_batches_)
     valid_loop_.emplace(*valid_batches_, 1, evaluation_work(model, objective_, options.precision, &score_metrics_),
                         score_metrics_.empty() ? replay(options) : Replay::kNever);
@@ -182,11 +181,7 @@ const TrainingState& Trainer::run() {
     const TraceRange range("epoch");
     train_epoch();
     end_epoch();
-    // A signal may have arrived during validation, or while the observers wrote.
-    if (has_ranks())
-      agree_to_stop();
-    else
-      stop_at_signal();
+    agree_to_stop();  // a signal may have arrived during validation, or while the observers wrote
   }
   notify([this](Observer& observer) { observer.on_run_end(state_); });
   return state_;
@@ -221,7 +216,7 @@ double Trainer::seconds_of_first_valid_batch() {
 }
 
 StepTimes Trainer::measure() {
-  RNNLAB_INVARIANT(state_.epoch == 0 && !has_ranks(), "a trainer is measured alone, before its run");
+  RNNLAB_INVARIANT(state_.epoch == 0 && options_.ranks == &sole_rank(), "a trainer is measured alone, before its run");
   wait_for_device();
   reset_peak_memory(options_.device);
   const c10::OptionalStreamGuard stream(options_.settings.cuda_graph ? graph_stream(options_.device) : std::nullopt);
@@ -262,7 +257,8 @@ double Trainer::take_loss() {
 }
 
 void Trainer::try_rates(std::span<const double> rates, const std::function<bool(double rate, double loss)>& on_loss) {
-  RNNLAB_INVARIANT(state_.epoch == 0 && !has_ranks(), "rates are tried by a trainer alone, before its run");
+  RNNLAB_INVARIANT(state_.epoch == 0 && options_.ranks == &sole_rank(),
+                   "rates are tried by a trainer alone, before its run");
   wait_for_device();
   const c10::OptionalStreamGuard stream(options_.settings.cuda_graph ? graph_stream(options_.device) : std::nullopt);
   begin_new_epoch();
@@ -288,7 +284,7 @@ void Trainer::begin_new_epoch() {
   ++state_.epoch;
   epoch_.begin();
   model_.forget_states();
-  if (!has_exchange()) seed_dropout(options_.seed, state_.epoch);
+  step_.begin_epoch(state_.epoch);
 }
 
 void Trainer::resume_epoch() {
@@ -299,23 +295,21 @@ void Trainer::resume_epoch() {
 void Trainer::train_epoch() {
   model_.train();
   wait_for_device();
-  if (has_ranks()) {
-    step_.exchange()->take_seconds();
-    options_.ranks->is_true_on_all(true);  // no rank's clock counts what other ranks do between epochs
-  }
+  step_.take_exchange_seconds();
+  options_.ranks->is_true_on_all(true);  // no rank's clock counts what other ranks do between epochs
   epoch_.start_clocks();
   record_read_ = Clock::now();
   const int64_t batches_done =
       epoch_.tally().steps * options_.settings.accumulate;  // the last step may have fewer batches
   train_batches_.start_epoch(state_.epoch - 1, std::min(batches_done, train_batches_.batches_per_epoch()));
-  if (has_ranks()) step_.exchange()->clear_stop_requests();
+  step_.clear_stop_requests();
   if (!is_whole()) train_steps();
   epoch_.end_device_clock();
   if (is_whole() && has_next_epoch())
     train_batches_.prepare_epoch(state_.epoch);  // prepares the next epoch while the device works
   wait_for_device();
   epoch_.stop_clocks(train_batches_.seconds_waited());
-  if (has_ranks()) epoch_.set_exchange_seconds(step_.exchange()->take_seconds());
+  epoch_.set_exchange_seconds(step_.take_exchange_seconds());
   read_record();
 }
 
@@ -329,23 +323,18 @@ double Trainer::run_seconds() const { return seconds_before_ + seconds_since(run
 void Trainer::train_steps() {
   while (!state_.stopped() && train_next_steps()) {
     read_record_if_due();
-    if (has_ranks())
-      stop_at_requests();
-    else
-      stop_at_signal();
+    stop_at_requests();
     stop_at_bounds();
   }
 }
 
 bool Trainer::train_next_steps() {
   // Only one rank takes snapshots, which empty the record; but all ranks must queue the same number of steps.
-  if (has_ranks() && record_.room() < BatchLoop::kStepsPerGraph) read_record();
+  if (record_.room() < BatchLoop::kStepsPerGraph) read_record();
   const int64_t count = train_loop_.steps_per_launch(most_steps_at_once());
   step_.set_step_number(state_.step + 1);
-  if (has_ranks()) {
-    options_.ranks->set_step(state_.step + 1);
-    step_.exchange()->request_stop(own_request());
-  }
+  options_.ranks->set_step(state_.step + 1);
+  step_.request_stop(own_request());
   step_.set_learning_rates(next_learning_rates(count));
   const auto results = train_loop_.next(count);
   if (!results) return false;
@@ -409,7 +398,7 @@ double Trainer::latest_loss() const {
 
 void Trainer::read_record_if_due() {
   // All ranks find the same NaN at the same step, so each rank checks after the same number of steps.
-  const bool is_long_ago = !has_ranks() && Clock::now() - record_read_ > kMaxUncheckedTime;
+  const bool is_long_ago = options_.ranks->is_known_on_all(Clock::now() - record_read_ > kMaxUncheckedTime);
   if (record_.full() || is_long_ago) read_record();
 }
 
@@ -436,17 +425,19 @@ void Trainer::throw_diverged_at(const StepRow& row, int64_t step) const {
   throw_diverged(bad, parameters, dataset_.train);
 }
 
-void Trainer::stop_at_signal() {
-  if (auto request = pending_stop()) state_.stop(StopReason::kSignal, std::move(request->text), request->exit_code);
+double Trainer::signal_request() {
+  const auto request = pending_stop();
+  return request ? static_cast<double>(request->exit_code) : 0;
 }
 
+// The clocks of ranks differ, so only that of the first rank counts.
 double Trainer::own_request() const {
-  if (const auto request = pending_stop()) return static_cast<double>(request->exit_code);
-  return options_.ranks->is_first() && is_time_over() ? kSecondsAreOver : 0;
+  const double signal = signal_request();
+  return signal != 0 ? signal : options_.ranks->on_first([this] { return is_time_over() ? kSecondsAreOver : 0.0; });
 }
 
 void Trainer::stop_at_requests() {
-  if (const auto requests = step_.exchange()->stop_requests()) stop_if_requested(*requests);
+  if (const auto requests = step_.stop_requests(signal_request())) stop_if_requested(*requests);
 }
 
 // All ranks stop for the same reason, because all have the same requests.
@@ -478,8 +469,7 @@ void Trainer::stop_at_bounds() {
   if (settings.max_steps && state_.step >= *settings.max_steps) {
     state_.stop(StopReason::kSteps, fmt::format("the run reached training.max_steps ({})", *settings.max_steps));
   }
-  // The clocks of ranks differ, so only that of the first rank counts.
-  if (!has_ranks() && is_time_over()) stop_at_seconds();
+  if (options_.ranks->is_known_on_all(is_time_over())) stop_at_seconds();
 }
 
 void Trainer::stop_at_seconds() { state_.stop(StopReason::kSeconds, seconds_text(*options_.settings.max_seconds)); }
@@ -568,7 +558,7 @@ void Trainer::restore(Snapshot snapshot) {
   stop_if_done();
   // All ranks read the same number from the checkpoint, so they need no agreement of their clocks.
   const auto& most_seconds = options_.settings.max_seconds;
-  if (has_ranks() && !state_.stopped() && most_seconds && seconds_before_ >= *most_seconds) stop_at_seconds();
+  if (!state_.stopped() && most_seconds && seconds_before_ >= *most_seconds) stop_at_seconds();
 }
 
 }  // namespace rnnlab

@@ -100,8 +100,9 @@ class Trainer {
   // and run() only ends the epoch within which the snapshot was taken.
   void restore(Snapshot snapshot);
 
-  // Measures one exchange of gradients without other work; all ranks must call this function, before run().
-  GradientExchange::Alone measure_exchange() { return step_.exchange()->measure(); }
+  // Measures one exchange of gradients without other work; all ranks must call this function, before run(). Returns
+  // nothing without an exchange.
+  std::optional<GradientExchange::Alone> measure_exchange() { return step_.measure_exchange(); }
 
   const TrainingState& state() const { return state_; }
   bool epoch_is_over() const { return epoch_.is_over(); }
@@ -118,8 +119,6 @@ class Trainer {
  private:
   using Clock = std::chrono::steady_clock;
 
-  bool has_ranks() const { return !options_.ranks->is_sole(); }
-  bool has_exchange() const { return has_ranks() || options_.settings.shards; }
   void wait_for_device() const;
   void begin_epoch();
   void begin_new_epoch();
@@ -145,10 +144,10 @@ class Trainer {
   [[noreturn]] void throw_diverged_at(const StepRow& row, int64_t step) const;
   void notify(const std::function<void(Observer&)>& event) const;
   void report_step();
-  void stop_at_signal();
   void stop_at_requests();
   void stop_if_requested(const std::vector<double>& requests);
   void agree_to_stop();
+  static double signal_request();
   double own_request() const;
   void stop_at_bounds();
   void stop_at_seconds();

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/numbers.h"
+#include "base/text.h"
 
 namespace rnnlab {
 namespace {
@@ -77,15 +78,47 @@ void list_batches(config::Schema<Settings>& s) {
       .may_change(config::Change::kOnCompare);
 }
 
+// Returns "step, exponential: factor per decay_steps; plateau: factor per plateau": the kinds of a list by their text,
+// of which "" is left out.
+template <class Kind, class TextOf>
+std::string by_kind(TextOf text_of) {
+  std::vector<std::pair<std::string_view, std::string>> names_by_text;
+  for (const auto& [kind, name] : config::EnumNames<Kind>::kNames) {
+    const std::string_view text = text_of(kind);
+    if (text.empty()) continue;
+    const auto known = std::ranges::find(names_by_text, text, &std::pair<std::string_view, std::string>::first);
+    if (known == names_by_text.end())
+      names_by_text.emplace_back(text, name);
+    else
+      known->second += fmt::format(", {}", name);
+  }
+  std::vector<std::string> texts;
+  for (const auto& [text, names] : names_by_text) texts.push_back(fmt::format("{}: {}", names, text));
+  return join(texts, "; ");
+}
+
+// Returns "sgd, rmsprop: <text>": the optimisers that read the key.
+std::string for_readers_of(std::string_view key, std::string_view text) {
+  return fmt::format("{}: {}", join(optimizers_that_read(key), ", "), text);
+}
+
+std::string_view help_of(LossKind loss) {
+  switch (loss) {
+    case LossKind::kAuto:
+      return "the loss of the data's task";
+#define RNNLAB_LOSS(enumerator, name, help) \
+  case LossKind::enumerator:                \
+    return help;
+#include "train/loop/loss_list.inc"
+  }
+  return "";
+}
+
 void list_optimizer(config::Schema<Settings>& s) {
-  s.field("loss", &Settings::loss,
-          "what is minimised; auto: the loss of the data's task; huber: half the squared error up to an error of 1, in "
-          "units of the scaled targets, and the absolute error from there on; quantile, gaussian, student, poisson: "
-          "forecasts with intervals (docs/forecasts.md)");
-  s.field(
-       "quantiles", &Settings::quantiles,
-       "quantile, gaussian, student, poisson: the levels of the quantiles that are forecast, ascending and with 0.5, "
-       "the median; the lowest and the highest are the ends of the interval; empty: 0.1, 0.5 and 0.9")
+  s.field("loss", &Settings::loss, "what is minimised; " + by_kind<LossKind>(help_of));
+  s.field("quantiles", &Settings::quantiles,
+          "losses that forecast intervals: the levels of the quantiles that are forecast, ascending and with 0.5, the "
+          "median; the lowest and the highest are the ends of the interval; empty: 0.1, 0.5 and 0.9")
       .above(0.0)
       .below(1.0);
   s.field("class_weights", &Settings::class_weights,
@@ -93,17 +126,22 @@ void list_optimizer(config::Schema<Settings>& s) {
           "frequent ones; losses of validation have no weights");
   s.field("optimizer", &Settings::optimizer, "how gradients become updates");
   s.field("learning_rate", &Settings::learning_rate, "at the start of the schedule").above(0.0).at_most(kMostFloat);
-  s.field("momentum", &Settings::momentum, "sgd, rmsprop: share of the last update's direction that is kept")
+  s.field("momentum", &Settings::momentum,
+          for_readers_of("momentum", "share of the last update's direction that is kept"))
       .at_least(0.0)
       .below(1.0);
-  s.field("beta1", &Settings::beta1, "adam, adamw: decay of the mean gradient").at_least(0.0).below(1.0);
-  s.field("beta2", &Settings::beta2, "adam, adamw: decay of the mean squared gradient").at_least(0.0).below(1.0);
-  s.field("alpha", &Settings::alpha, "rmsprop: decay of the mean squared gradient").at_least(0.0).below(1.0);
-  s.field("epsilon", &Settings::epsilon, "adam, adamw, rmsprop: added to the root in the denominator")
+  s.field("beta1", &Settings::beta1, for_readers_of("beta1", "decay of the mean gradient")).at_least(0.0).below(1.0);
+  s.field("beta2", &Settings::beta2, for_readers_of("beta2", "decay of the mean squared gradient"))
+      .at_least(0.0)
+      .below(1.0);
+  s.field("alpha", &Settings::alpha, for_readers_of("alpha", "decay of the mean squared gradient"))
+      .at_least(0.0)
+      .below(1.0);
+  s.field("epsilon", &Settings::epsilon, for_readers_of("epsilon", "added to the root in the denominator"))
       .above(0.0)
       .at_most(kMostFloat);
   s.field("weight_decay", &Settings::weight_decay,
-          "sgd, adam, rmsprop: L2 term in the gradient; adamw: decoupled decay of the weights")
+          by_kind<OptimizerKind>([](OptimizerKind kind) { return info_of(kind).weight_decay; }))
       .between(0.0, kMostFloat);
   s.field("clip_norm", &Settings::clip_norm, "largest Euclidean norm of all gradients together")
       .above(0.0)
@@ -119,17 +157,16 @@ void list_schedule(config::Schema<Settings>& s) {
       .unit("steps")
       .between(0, kMostCounted);
   s.field("decay_rate", &Settings::decay_rate,
-          "step, exponential: factor per decay_steps; plateau: factor per plateau; inverse_time: "
-          "lr / (1 + decay_rate * t / decay_steps)")
+          by_kind<ScheduleKind>([](ScheduleKind kind) { return info_of(kind).decay_rate.help; }))
       .above(0.0)
       .at_most(kMostFloat);
-  s.field("decay_steps", &Settings::decay_steps,
-          "steps of one decay; cosine: steps to the minimum, by default all; inverse_time: by default 1")
+  s.field("decay_steps", &Settings::decay_steps, "steps of one decay; " + by_kind<ScheduleKind>([](ScheduleKind kind) {
+                                                   return info_of(kind).decay_steps.help;
+                                                 }))
       .unit("steps")
       .between(1, kMostCounted);
   s.field("decay_patience", &Settings::decay_patience,
-          "plateau: epochs without a better one after which the learning rate is lowered; by default 2. What is better "
-          "says early_stopping's metric, or the validation (else training) loss")
+          by_kind<ScheduleKind>([](ScheduleKind kind) { return info_of(kind).decay_patience.help; }))
       .unit("epochs")
       .between(1, kMostCounted);
   s.field("minimum_learning_rate", &Settings::minimum_learning_rate, "lower limit of the learning rate in the schedule")
@@ -200,9 +237,6 @@ void check_batches(const Settings& t, Checker& checker) {
     checker.complain({"batch_by_length", "shards"},
                      "each process cuts its part of a batch by itself, so the results would depend on the number of "
                      "processes: remove one of the two");
-  if (t.class_weights != ClassWeights::kNone && t.loss != LossKind::kAuto && t.loss != LossKind::kCrossEntropy)
-    checker.complain({"class_weights", "loss"},
-                     "only classes have weights: use loss: cross_entropy, or remove class_weights");
 }
 
 void check_bounds(const Settings& t, Checker& checker) {
@@ -255,13 +289,13 @@ void check_schedule(const Settings& t, Checker& checker) {
   using Use = ScheduleInfo::Use;
   const std::string name(config::name_of(t.schedule));
   const ScheduleInfo& info = info_of(t.schedule);
-  if (info.decay_rate == Use::kNeeded && !t.decay_rate)
+  if (info.decay_rate.use == Use::kNeeded && !t.decay_rate)
     checker.complain({"schedule", "decay_rate"}, name + " needs a decay_rate");
-  if (info.decay_steps == Use::kNeeded && !t.decay_steps)
+  if (info.decay_steps.use == Use::kNeeded && !t.decay_steps)
     checker.complain({"schedule", "decay_steps"}, name + " needs decay_steps");
-  if (info.decay_rate == Use::kNone && t.decay_rate)
+  if (info.decay_rate.use == Use::kNone && t.decay_rate)
     checker.complain({"schedule", "decay_rate"}, name + " has no decay_rate");
-  if (info.decay_steps == Use::kNone && t.decay_steps)
+  if (info.decay_steps.use == Use::kNone && t.decay_steps)
     checker.complain({"schedule", "decay_steps"}, name + " has no decay_steps");
 }
 

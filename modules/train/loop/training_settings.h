@@ -11,29 +11,28 @@
 
 #include "base/config/schema.h"
 #include "results/metrics.h"
+#include "train/loop/optimizers.h"
 #include "train/loop/schedule.h"
 
 namespace rnnlab {
 
-enum class OptimizerKind { kSgd, kAdam, kAdamW, kRmsProp };
-RNNLAB_ENUM_NAMES(OptimizerKind, {kSgd, "sgd"}, {kAdam, "adam"}, {kAdamW, "adamw"}, {kRmsProp, "rmsprop"});
-enum class ClassWeights { kNone, kBalanced };
-RNNLAB_ENUM_NAMES(ClassWeights, {kNone, "none"}, {kBalanced, "balanced"});
 enum class LossKind {
   kAuto,
-  kCrossEntropy,
-  kBinaryCrossEntropy,
-  kMse,
-  kMae,
-  kHuber,
-  kQuantile,
-  kGaussian,
-  kStudent,
-  kPoisson
+#define RNNLAB_LOSS(enumerator, name, help) enumerator,
+#include "train/loop/loss_list.inc"
 };
-RNNLAB_ENUM_NAMES(LossKind, {kAuto, "auto"}, {kCrossEntropy, "cross_entropy"},
-                  {kBinaryCrossEntropy, "binary_cross_entropy"}, {kMse, "mse"}, {kMae, "mae"}, {kHuber, "huber"},
-                  {kQuantile, "quantile"}, {kGaussian, "gaussian"}, {kStudent, "student"}, {kPoisson, "poisson"});
+
+template <>
+struct config::EnumNames<LossKind> {
+#define RNNLAB_LOSS(enumerator, name, help) std::pair<LossKind, std::string_view>(LossKind::enumerator, #name),
+  static constexpr std::array kNames = {
+      std::pair<LossKind, std::string_view>(LossKind::kAuto, "auto"),
+#include "train/loop/loss_list.inc"
+  };
+};
+
+enum class ClassWeights { kNone, kBalanced };
+RNNLAB_ENUM_NAMES(ClassWeights, {kNone, "none"}, {kBalanced, "balanced"});
 
 // The values of validation at which a run ends: all that are set must be reached in one epoch.
 struct StopAt {

@@ -148,7 +148,11 @@ class ProcessGroupRanks : public Ranks {
     return exchange_ == ExchangeKind::kSymmetricMemory ? "symmetric_memory" : "nccl";
   }
 
-  void connect_gpus(const GpuConnection& connection) override {
+  void connect_gpus(const std::function<std::optional<GpuConnection>()>& asked) override {
+    if (const auto connection = asked()) connect_gpus(*connection);
+  }
+
+  void connect_gpus(const GpuConnection& connection) {
     exchange_ = connection.exchange;
     const GpuGroupOptions options{.device = connection.device,
                                   .is_shared = connection.is_shared,
@@ -320,7 +324,7 @@ class ProcessGroupRanks : public Ranks {
   }
 
   at::Tensor all_gather_within(const at::Tensor& values, std::chrono::milliseconds longest) {
-    const at::Tensor all = empty_for_all(values);
+    const at::Tensor all = memory_for_all(values);
     all_gather_into(values, all, longest);
     return all;
   }

@@ -9,19 +9,23 @@
 
 #include <thread>
 
+#include "base/numbers.h"
+
 namespace rnnlab {
 
 at::Tensor Ranks::all_gather(const at::Tensor& values) {
-  const at::Tensor all = empty_for_all(values);
+  const at::Tensor all = memory_for_all(values);
   all_gather_into(values, all);
   return all;
 }
 
-at::Tensor Ranks::empty_for_all(const at::Tensor& values) const {
+at::Tensor Ranks::memory_for_all(const at::Tensor& values) const {
   std::vector<int64_t> shape = values.sizes().vec();
   shape.insert(shape.begin(), size());
   return at::empty(shape, values.options());
 }
+
+at::Tensor Ranks::gather_to_compare(const std::function<at::Tensor()>& value) { return all_gather(value()); }
 
 bool Ranks::is_true_on_all(bool condition) {
   return all_gather(at::full({}, condition ? 1 : 0, at::kLong)).all().item<bool>();
@@ -44,8 +48,16 @@ std::vector<at::Tensor> Ranks::message_memory(const std::vector<int64_t>& counts
   return all;
 }
 
-void Ranks::connect_gpus(const GpuConnection&) {
-  RNNLAB_INVARIANT(false, "this implementation of Ranks does not support GPUs");
+void Ranks::connect_gpus(const std::function<std::optional<GpuConnection>()>& connection) {
+  RNNLAB_INVARIANT(!connection(), "this implementation of Ranks does not support GPUs");
+}
+
+at::Tensor Ranks::clock_of_waiting(const at::TensorOptions& options) const {
+  return at::zeros({2}, options.dtype(at::kLong));
+}
+
+void Ranks::require_sole(const std::string& what) const {
+  throw_error(ExitCode::kUsage, "{}, but {} train this run; start one process", what, counted(size_, "process"));
 }
 
 namespace {

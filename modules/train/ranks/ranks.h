@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Represents the processes that train one run together, for the code that trains: a few collective operations, which
 // every rank must call at the same place of its program. Tensors on CPUs are sent by LibTorch's ProcessGroupGloo, those
-// on GPUs by NCCL (GpuGroup). A run of one process has the sole_rank(), whose operations cost nothing.
+// on GPUs by NCCL (GpuGroup). A run of one process has the sole_rank(), whose operations cost nothing: they do nothing,
+// or return what they get. So no code outside of this folder asks whether there are other ranks.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -48,7 +49,37 @@ class Ranks {
   int64_t rank() const { return rank_; }
   int64_t size() const { return size_; }
   bool is_first() const { return rank_ == 0; }
-  bool is_sole() const { return size_ == 1; }
+
+  // Calls `work` on the first rank and returns its result; the other ranks return the default value of its type.
+  template <class Work>
+  auto on_first(const Work& work) const {
+    using Result = decltype(work());
+    return is_first() ? work() : Result();
+  }
+
+  // ---- what a sole rank has no need of ----
+
+  // Returns `wanted`, or one for each rank. A sole rank needs nothing that is not wanted.
+  virtual std::optional<int64_t> one_each(const std::optional<int64_t>& wanted) const { return wanted.value_or(size_); }
+
+  // Returns `value`, which says something about several ranks; nothing for a sole rank.
+  virtual std::optional<double> of_several(double value) const { return value; }
+
+  // Returns whether `condition`, which this process finds by its own clock, is known to be true on every rank without
+  // asking. A sole rank knows; other ranks would have to ask (is_true_on_all).
+  virtual bool is_known_on_all(bool /*condition*/) const { return false; }
+
+  // Returns the numbers of all ranks in one step: the `own` number of a sole rank, and else what `exchanged` returns.
+  using NumbersOfRanks = std::optional<std::vector<double>>;
+  virtual NumbersOfRanks numbers_of_step(double /*own*/, const std::function<NumbersOfRanks()>& exchanged) const {
+    return exchanged();
+  }
+
+  // Returns the name of this rank's device that is the same on all ranks: on GPUs each has its own.
+  virtual std::string shared_name(c10::Device device) const { return device.is_cuda() ? "cuda" : device.str(); }
+
+  // Throws UserError kUsage for work that one process alone can do: "<what>, but 2 processes train this run; ...".
+  virtual void require_sole(const std::string& what) const;
 
   // Replaces `values`, which must be contiguous, by the sum over all ranks, with the same bits on each rank. The
   // backend chooses the order of the sum.
@@ -59,9 +90,22 @@ class Ranks {
   virtual void all_gather_into(const at::Tensor& values, const at::Tensor& all) = 0;
   at::Tensor all_gather(const at::Tensor& values);  // (size, ...)
 
+  // Returns memory for all_gather_into() of `values`, which stay at their address. That of a sole rank is `values`
+  // itself.
+  virtual at::Tensor memory_for_all(const at::Tensor& values) const;  // (size, ...)
+
+  // Returns every rank's value, in the order of ranks, to compare them. A sole rank has nothing to compare: it does not
+  // compute its value, and returns no row.
+  virtual at::Tensor gather_to_compare(const std::function<at::Tensor()>& value);
+
   // Returns every rank's text, in the order of ranks. A rank that sends heartbeats may take as long as the start's
   // timeout, because it may have to load or measure something before it has its text.
   virtual std::vector<std::string> all_gather_texts(const std::string& text) = 0;
+
+  // Returns every rank's description of itself; none for a sole rank.
+  virtual std::vector<std::string> descriptions(const std::function<std::string()>& own) {
+    return all_gather_texts(own());
+  }
 
   // Returns whether `condition` is true on every rank.
   bool is_true_on_all(bool condition);
@@ -74,12 +118,17 @@ class Ranks {
   // Returns "gloo", "nccl" or "symmetric_memory".
   virtual std::string backend() const = 0;
 
-  // After this call tensors may be on this rank's GPU.
-  virtual void connect_gpus(const GpuConnection& connection);
+  // Asks for the connection of the GPUs and makes it, unless it is nothing. After this call tensors may be on this
+  // rank's GPU. A sole rank does not ask.
+  virtual void connect_gpus(const std::function<std::optional<GpuConnection>()>& connection);
 
   // Returns zeros, (count) float32 for each of `counts`, on the device of `options`: memory that the backend sends
   // fastest. All ranks call this function with the same counts.
   virtual std::vector<at::Tensor> message_memory(const std::vector<int64_t>& counts, const at::TensorOptions& options);
+
+  // Returns where the time is counted in which a GPU waits for other ranks, (2) int64 (kernels::Norms); undefined for a
+  // sole rank, which does not wait.
+  virtual at::Tensor clock_of_waiting(const at::TensorOptions& options) const;
 
   // If this function returns true, a caller that has messages from message_memory() calls the next four functions
   // instead of all_reduce(), and adds up itself.
@@ -119,9 +168,6 @@ class Ranks {
   // reports the end of the run on its side of the network if it still runs.
   virtual bool is_cut_off() const { return false; }
 
- protected:
-  at::Tensor empty_for_all(const at::Tensor& values) const;  // (size, ...)
-
  private:
   int64_t rank_;
   int64_t size_;
@@ -130,17 +176,20 @@ class Ranks {
 // The Ranks of a process that trains alone, which fails and reports for itself. It lives as long as the process.
 Ranks& sole_rank();
 
-// Marks this process as writing files during its lifetime.
-class WritingFiles {
+// Marks this process as writing files during its lifetime, or, within that time, as doing what all ranks do together.
+template <bool kIsWriting>
+class WritingMark {
  public:
-  explicit WritingFiles(Ranks& ranks) : ranks_(ranks) { ranks_.set_writing(true); }
-  ~WritingFiles() { ranks_.set_writing(false); }
-  WritingFiles(const WritingFiles&) = delete;
-  WritingFiles& operator=(const WritingFiles&) = delete;
+  explicit WritingMark(Ranks& ranks) : ranks_(ranks) { ranks_.set_writing(kIsWriting); }
+  ~WritingMark() { ranks_.set_writing(!kIsWriting); }
+  WritingMark(const WritingMark&) = delete;
+  WritingMark& operator=(const WritingMark&) = delete;
 
  private:
   Ranks& ranks_;
 };
+using WritingFiles = WritingMark<true>;
+using WritingPause = WritingMark<false>;
 
 struct RanksOptions {
   std::chrono::milliseconds timeout{30'000};         // the limit for a missing rank in an operation

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/loop/distributions.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
