@@ -6,9 +6,8 @@
 namespace rnnlab {
 namespace {
 
-// A mistake of the lists of names has no place.
 void complain_of(const EquationMistake& mistake, config::Checker& checker) {
-  if (mistake.line == 0) return checker.complain({"equations"}, mistake.message);
+  if (mistake.line == 0) return checker.complain({mistake.key}, mistake.message);
   checker.complain_in_text("equations", {static_cast<int>(mistake.line), static_cast<int>(mistake.column)},
                            mistake.message);
 }

@@ -8,7 +8,9 @@
 #include <map>
 #include <mutex>
 #include <utility>
+#include <vector>
 
+#include "base/text.h"
 #include "layers/cells/cell.h"
 
 namespace rnnlab {
@@ -33,18 +35,22 @@ bool loads_state_after(const std::vector<TileInstruction>& code, int state) {
 }
 
 // A unit's products are those of all gates with both the input and the hidden state.
-std::string why_not_these_gates(const CellProgram& program) {
-  if (program.num_hidden_gates() == 0) return "no gate reads the hidden state";
-  if (program.has_dependent_product()) return "a product reads an expression in place of the hidden state";
+std::vector<std::string> why_not_these_gates(const CellProgram& program) {
+  if (program.num_hidden_gates() == 0) return {"no gate reads the hidden state"};
+  std::vector<std::string> reasons;
+  if (program.has_dependent_product())
+    reasons.emplace_back("a product reads an expression in place of the hidden state");
   for (const GateSides& gate : program.gates)
     if (!gate.reads_input || !gate.reads_hidden)
-      return fmt::format("gate {} reads only the {}", gate.name, gate.reads_input ? "input" : "hidden state");
+      reasons.push_back(
+          fmt::format("gate {} reads only the {}", gate.name, gate.reads_input ? "input" : "hidden state"));
   if (std::ssize(program.gates) > kMostGates)
-    return fmt::format("it has {} gates, and kernels have at most {}", program.gates.size(), kMostGates);
+    reasons.push_back(fmt::format("it has {} gates, and kernels have at most {}", program.gates.size(), kMostGates));
   const auto apart = std::ranges::find(program.gates, false, &GateSides::is_sum);
   if (apart != program.gates.end() && std::next(apart) != program.gates.end())
-    return fmt::format("the sides of gate {} are apart, which kernels allow for the last gate alone", apart->name);
-  return "";
+    reasons.push_back(
+        fmt::format("the sides of gate {} are apart, which kernels allow for the last gate alone", apart->name));
+  return reasons;
 }
 
 // A thread carries one number from step to step.
@@ -52,7 +58,8 @@ std::string why_not_these_states(const CellProgram& program, const StepCode& cod
   if (code.columns.inner == 0) return "";
   if (code.columns.inner > 1) return fmt::format("it has {} states, and kernels have at most 2", program.states.size());
   if (loads_state(code.forward, 0) || loads_state(code.backward, 0) || loads_state_after(code.backward, 0))
-    return fmt::format("the equations, or their derivative, read both {} and {}", program.states[0], program.states[1]);
+    return fmt::format("with the state {}, only products may read {}, but the equations or their derivative do",
+                       program.states[1], program.states[0]);
   return "";
 }
 
@@ -94,14 +101,19 @@ bool is_slstm(const CellProgram& program) { return program.hash == program_of(Ce
 
 std::string why_no_persistent_program(const CellProgram& program) {
   if (is_slstm(program)) return "";
-  std::string reason = why_not_these_gates(program);
-  if (reason.empty()) reason = why_no_step_code(program);
-  if (!reason.empty()) return reason;
-  const StepCode& code = step_code_of(program);
-  if (code.columns.kept > code.columns.input + 1)
-    return fmt::format("its derivative needs {} numbers of a step besides the states, and kernels keep at most {}",
-                       code.columns.kept, code.columns.input + 1);
-  return why_not_these_states(program, code);
+  std::vector<std::string> reasons = why_not_these_gates(program);
+  reasons.push_back(why_no_step_code(program));
+  if (reasons.back().empty()) {
+    const StepCode& code = step_code_of(program);
+    if (code.columns.kept > code.columns.input + 1)
+      reasons.push_back(
+          fmt::format("its derivative needs {} numbers of a step besides the states, and kernels keep at "
+                      "most {}",
+                      code.columns.kept, code.columns.input + 1));
+    reasons.push_back(why_not_these_states(program, code));
+  }
+  std::erase(reasons, "");
+  return join(reasons, "; ");
 }
 
 const kernels::PersistentProgram* persistent_program_of(const StepCode& code, bool has_starts) {

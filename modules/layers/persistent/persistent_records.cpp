@@ -140,7 +140,8 @@ const LayerInfo& persistent_layer_info() {
       .options = {kNumLayers, kBidirectional, kDropout, kHeads},
       .processors = {Processor::kGpu},
       .other_processor =
-          "needs a GPU of compute capability 8.0 or later; on a CPU use layer: blocked, or naive for any cell",
+          "needs a GPU of compute capability 8.0 or later; on a CPU use layer: auto, which takes the fastest that "
+          "computes the cell, or naive",
       .features = {PassFeature::kStarts, PassFeature::kAllStates},
       .needs_own_kernels = true,
       .compiles_kernels = true,

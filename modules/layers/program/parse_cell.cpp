@@ -61,42 +61,41 @@ class Parser {
   // ---- names ----
 
   void declare_all() {
-    declare_list(text_.gates, "gate", Operation::kGate);
-    declare_list(text_.states, "state", Operation::kState);
+    declare_list(text_.gates, "gate", "gates", Operation::kGate);
+    declare_list(text_.states, "state", "states", Operation::kState);
     int32_t row = 0;
     for (const LearnedVector& vector : text_.vectors) {
       if (vector.name == kHiddenName || vector.name.starts_with("weight_") || vector.name.starts_with("bias_"))
-        complain_of_lists(fmt::format("a vector cannot be called {}, which a cell has otherwise", vector.name));
-      declare(vector.name, "vector", {Operation::kVector, vector.rows.empty() ? row++ : kOnlyRows});
+        complain_of("vectors", fmt::format("a vector cannot be called {}, which a cell has otherwise", vector.name));
+      declare(vector.name, "vector", "vectors", {Operation::kVector, vector.rows.empty() ? row++ : kOnlyRows});
       for (const std::string& name : vector.rows) {
-        if (!can_be_listed(name)) complain_of_lists(fmt::format("{} is not a name of a row", in_quotes(name)));
+        if (!can_be_listed(name)) complain_of("vectors", fmt::format("{} is not a name of a row", in_quotes(name)));
         if (!rows_.emplace(vector.name + "." + name, row++).second)
-          complain_of_lists(fmt::format("the row {}.{} is listed twice", vector.name, name));
+          complain_of("vectors", fmt::format("the row {}.{} is listed twice", vector.name, name));
       }
     }
   }
 
-  void declare_list(const std::vector<std::string>& names, const char* what, Operation leaf) {
+  void declare_list(const std::vector<std::string>& names, const char* what, const char* key, Operation leaf) {
     int32_t index = 0;
-    for (const std::string& name : names) declare(name, what, {leaf, index++});
+    for (const std::string& name : names) declare(name, what, key, {leaf, index++});
   }
 
   // A name with a mistake is still declared, so that its uses are not reported as well.
-  void declare(const std::string& name, const char* what, Meaning meaning) {
+  void declare(const std::string& name, const char* what, const char* key, Meaning meaning) {
     const auto [known, is_new] = meanings_.emplace(name, meaning);
     if (!can_be_listed(name))
-      return complain_of_lists(fmt::format("{} is not a name: use letters, digits and _", in_quotes(name)));
+      return complain_of(key, fmt::format("{} is not a name: use letters, digits and _", in_quotes(name)));
     if (name == kInputName || name == kInfinityName || function_with(name))
-      return complain_of_lists(fmt::format("the {} cannot be called {}, which equations use otherwise", what, name));
+      return complain_of(key, fmt::format("the {} cannot be called {}, which equations use otherwise", what, name));
     const bool is_hidden = meaning.leaf == Operation::kState && meaning.index == 0;
     if (name == kHiddenName && !is_hidden)
-      return complain_of_lists(
-          fmt::format("the {} cannot be called h, which is the hidden state, the first one", what));
+      return complain_of(key, fmt::format("the {} cannot be called h, which is the hidden state, the first one", what));
     if (is_new) return;
     const Operation other = known->second.leaf;
-    if (other == meaning.leaf) return complain_of_lists(fmt::format("the {} {} is listed twice", what, name));
+    if (other == meaning.leaf) return complain_of(key, fmt::format("the {} {} is listed twice", what, name));
     const char* const other_what = other == Operation::kGate ? "gate" : "state";
-    complain_of_lists(fmt::format("{0} is the name of a {1} and of a {2}: rename one of them", name, other_what, what));
+    complain_of(key, fmt::format("{0} is the name of a {1} and of a {2}: rename one of them", name, other_what, what));
   }
 
   // ---- equations ----
@@ -277,10 +276,9 @@ class Parser {
   // ---- checks of the whole ----
 
   void check_all_read() {
-    for (const std::string& state : text_.states)
-      if (!attempted_.contains(state) && meanings_.contains(state))
-        complain_of_lists(fmt::format("the state {} is never assigned", state));
-    if (!parsed_.mistakes.empty()) return;
+    const bool can_be_read = parsed_.mistakes.empty();
+    complain_of_states_without_value();
+    if (!can_be_read) return;
     const std::vector<bool> needed = needed_for(graph_, parsed_.program.new_states);
     for (const Token& target : targets_) {
       const bool is_state = meanings_.contains(target.text) && meanings_.at(target.text).leaf == Operation::kState;
@@ -290,7 +288,17 @@ class Parser {
     check_leaves(needed);
     const auto count = static_cast<size_t>(std::ranges::count(needed, true));
     if (count > kMostOperations)
-      complain_of_lists(fmt::format("{} operations, expected at most {}", count, kMostOperations));
+      complain_of("equations", fmt::format("{} operations, expected at most {}", count, kMostOperations));
+  }
+
+  // A state that is never assigned counts as one that keeps its value.
+  void complain_of_states_without_value() {
+    for (size_t i = 0; i < text_.states.size(); ++i) {
+      const std::string& state = text_.states[i];
+      if (attempted_.contains(state) || !meanings_.contains(state)) continue;
+      complain_of("states", fmt::format("the state {} is never assigned", state));
+      parsed_.program.new_states[i] = graph_.leaf(Operation::kState, static_cast<int32_t>(i));
+    }
   }
 
   void check_leaves(const std::vector<bool>& needed) {
@@ -307,25 +315,26 @@ class Parser {
     }
     for (size_t i = 0; i < text_.gates.size(); ++i)
       if (!gates.contains(static_cast<int32_t>(i)))
-        complain_of_lists(fmt::format("the gate {} is never read", text_.gates[i]));
+        complain_of("gates", fmt::format("the gate {} is never read", text_.gates[i]));
     for (const auto& [gate, count] : products)
       if (count > 1)
-        complain_of_lists(fmt::format("h.{} is multiplied by more than one value; each gate has one product",
-                                      text_.gates[static_cast<size_t>(gate)]));
+        complain_of("equations", fmt::format("h.{} is multiplied by more than one value; each gate has one product",
+                                             text_.gates[static_cast<size_t>(gate)]));
     int32_t row = 0;
     for (const LearnedVector& vector : text_.vectors)
       for (int64_t i = 0; i < vector.num_rows(); ++i)
-        if (!rows.contains(row++)) complain_of_lists(fmt::format("the vector {} is never read", vector.row_name(i)));
+        if (!rows.contains(row++))
+          complain_of("vectors", fmt::format("the vector {} is never read", vector.row_name(i)));
     if (text_.has_heads && products.empty())
-      complain_of_lists("heads divide the products of the hidden state, and no gate has one");
+      complain_of("heads", "heads divide the products of the hidden state, and no gate has one");
   }
 
   // Every layer computes in types down to float32, and NaN is no value to train with.
   void check_number(double number) {
     constexpr double kMostFloat = 3e38;
-    if (std::isnan(number)) complain_of_lists("a part of the equations is not a number, such as 0 / 0");
+    if (std::isnan(number)) complain_of("equations", "a part of the equations is not a number, such as 0 / 0");
     if (std::isfinite(number) && std::abs(number) > kMostFloat)
-      complain_of_lists(fmt::format("{} is beyond float32: write inf", format_shortest(number)));
+      complain_of("equations", fmt::format("{} is beyond float32: write inf", format_shortest(number)));
   }
 
   // ---- tokens and mistakes ----
@@ -386,9 +395,11 @@ class Parser {
   }
 
   void complain(const Token& place, std::string message) {
-    parsed_.mistakes.push_back({place.line, place.column, std::move(message)});
+    parsed_.mistakes.push_back({.line = place.line, .column = place.column, .message = std::move(message)});
   }
-  void complain_of_lists(std::string message) { parsed_.mistakes.push_back({0, 0, std::move(message)}); }
+  void complain_of(const char* key, std::string message) {
+    parsed_.mistakes.push_back({.message = std::move(message), .key = key});
+  }
 
   [[noreturn]] void stop(const Token& place, std::string message) {
     complain(place, std::move(message));

@@ -11,9 +11,10 @@
 namespace rnnlab {
 
 struct EquationMistake {
-  int64_t line = 0;  // of the equations, from 1; 0: in the lists of names
+  int64_t line = 0;  // of the equations, from 1; 0: no place in the text of the equations
   int64_t column = 0;
-  std::string message;  // "unknown name 'sigmod' (did you mean 'sigmoid'?)"
+  std::string message;            // "unknown name 'sigmod' (did you mean 'sigmoid'?)"
+  const char* key = "equations";  // of CellSettings: "gates", "states", "vectors", "heads" or "equations"
 };
 
 enum class TokenKind { kName, kNumber, kSign, kLineEnd, kEnd };
