@@ -56,7 +56,9 @@ void redirect(const char* file, int descriptor) {
 }
 
 int serve_instead(int, char**, char**) {
-  const int connection = std::atoi(std::getenv("RNNLAB_FORK_SERVER"));
+  const char* const descriptor = std::getenv("RNNLAB_FORK_SERVER");
+  if (descriptor == nullptr) ::_exit(127);
+  const int connection = std::atoi(descriptor);
   for (const char* name : {"RNNLAB_FORK_SERVER", "LD_PRELOAD"}) ::unsetenv(name);
   serve(connection);
 }

@@ -10,18 +10,24 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "base/system/temporary_folder.h"
+
 namespace rnnlab::testing {
 namespace {
 
-std::vector<std::string> environment() {
-  std::vector<std::string> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);
-  return variables;
+// What a program inherits of this process and may depend on: the environment, the limits and the namespaces, which a
+// test that mounts a disk has of its own.
+std::vector<std::string> inheritance() {
+  std::vector<std::string> all = {read_text("/proc/self/limits")};
+  for (char** variable = environ; *variable != nullptr; ++variable) all.emplace_back(*variable);
+  for (const char* kind : {"mnt", "net", "uts"})
+    all.push_back(std::filesystem::read_symlink(std::string("/proc/self/ns/") + kind).string());
+  return all;
 }
 
 class Server {
  public:
-  Server() : environment_(environment()) {
+  Server() : inheritance_(inheritance()) {
 #ifdef RNNLAB_FORK_SERVER
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
@@ -46,7 +52,7 @@ class Server {
     const std::scoped_lock lock(mutex_);
     std::string request = folder.string() + '\0';
     for (const std::string& word : argv) request += word + '\0';
-    if (connection_ < 0 || process_ || request.size() > 65536 || environment() != environment_) return std::nullopt;
+    if (connection_ < 0 || process_ || request.size() > 65536 || inheritance() != inheritance_) return std::nullopt;
     if (::send(connection_, request.data(), request.size(), MSG_NOSIGNAL) < 0) return std::nullopt;
     process_ = receive();
     return process_;  // none if the server has ended
@@ -80,7 +86,7 @@ class Server {
     return number;
   }
 
-  std::vector<std::string> environment_;
+  std::vector<std::string> inheritance_;
   int server_ = -1, connection_ = -1;
   std::optional<int> process_;
   std::mutex mutex_;

@@ -12,8 +12,9 @@
 namespace rnnlab::testing {
 
 // Starts a program in `folder`, with its streams in stdout.txt and stderr.txt there. Returns its process; none if the
-// server cannot do it as exec(3) would: while another program of it runs, since the environment has changed, for a
-// command line of more than 64 KiB, and in builds with sanitizers, whose runtime does not allow the preloaded library.
+// server cannot do it as exec(3) would: while another program of it runs, since the environment, the limits or the
+// namespaces have changed, for a command line of more than 64 KiB, and in builds with sanitizers, whose runtime does
+// not allow the preloaded library.
 std::optional<int> start_served(const std::filesystem::path& folder, const std::vector<std::string>& argv);
 
 // Waits for the end of the process and returns its status; none if the server did not start it.
