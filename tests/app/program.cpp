@@ -13,6 +13,7 @@
 #include <chrono>
 #include <thread>
 
+#include "app/served_program.h"
 #include "golden.h"
 
 namespace rnnlab::testing {
@@ -104,14 +105,23 @@ int Program::start(const char* executable, const Words& argv) const {
   return process;
 }
 
+int Program::start_program(const Words& arguments) const {
+  const Words argv = with({RNNLAB_PROGRAM}, arguments);
+  if (const auto served = start_served(folder(), argv); served) return *served;
+  return start(RNNLAB_PROGRAM, argv);
+}
+
 ProgramResult Program::finish(int process) const {
   int status = 0;
-  ::waitpid(process, &status, 0);
+  if (const auto served = wait_for_served(process); served)
+    status = *served;
+  else
+    ::waitpid(process, &status, 0);
   return {exit_code_of(status), read_text(folder() / "stdout.txt"), read_text(folder() / "stderr.txt")};
 }
 
 ProgramResult Program::run(const Words& arguments, std::optional<int> exit_code, std::source_location where) const {
-  return expected(finish(start(RNNLAB_PROGRAM, with({RNNLAB_PROGRAM}, arguments))), exit_code, where);
+  return expected(finish(start_program(arguments)), exit_code, where);
 }
 
 void Program::expect_error(int exit_code, const Words& arguments, std::source_location where) const {
@@ -146,7 +156,7 @@ ProgramResult Program::run_on_terminal(const Words& arguments, const std::string
 ProgramResult Program::run_and_signal(const Words& arguments, int signal, const std::function<bool()>& ready) const {
   constexpr auto kPause = std::chrono::milliseconds(5);
   constexpr int kMostPauses = 12000;
-  const int process = start(RNNLAB_PROGRAM, with({RNNLAB_PROGRAM}, arguments));
+  const int process = start_program(arguments);
   for (int i = 0; i < kMostPauses && !ready(); ++i) std::this_thread::sleep_for(kPause);
   ::kill(process, signal);
   return finish(process);

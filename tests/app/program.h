@@ -37,7 +37,7 @@ class Program {
   // The folder has this file of an experiment.
   explicit Program(const std::string& experiment, const std::string& file = "tiny.yaml") { write(file, experiment); }
 
-  // Expects the exit code, if one is given.
+  // Expects the exit code, if one is given. The program is loaded once for all runs (app/served_program.h).
   ProgramResult run(const Words& arguments, std::optional<int> exit_code = std::nullopt,
                     std::source_location where = std::source_location::current()) const;
 
@@ -65,6 +65,7 @@ class Program {
 
  private:
   int start(const char* executable, const Words& argv) const;
+  int start_program(const Words& arguments) const;
   ProgramResult finish(int process) const;
 
   TemporaryFolder folder_;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers/problems.h"
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
+#include <iterator>
 #include <random>
 
 #include "layers/cells/cell.h"
@@ -102,37 +104,73 @@ Problem draw_problem(const RecurrentOptions& options, const Shape& shape, Random
   return problem;
 }
 
-}  // namespace
+// Call `visit` with each array that has a part for each sequence, in this and in a problem of sequence `b` alone: the
+// part begins at `from` in each of `rows` rows.
+template <typename Visit>
+void visit_sequence(Problem& all, int64_t b, Problem& one, const Visit& visit) {
+  const auto visit_rows = [&](Vector& many, Vector& mine, int64_t width) {
+    const int64_t rows = std::ssize(mine) / width;
+    for (int64_t row = 0; row < rows; ++row)
+      visit(many.begin() + (row * all.batch_size() + b) * width, mine.begin() + row * width, width);
+  };
+  visit_rows(all.input, one.input, all.options.input_size);
+  visit_rows(all.hidden, one.hidden, all.options.hidden_size);
+  for (size_t i = 0; i < all.inner.size(); ++i) visit_rows(all.inner[i], one.inner[i], all.options.hidden_size);
+}
 
-namespace {
+// Returns a problem with new numbers for the sequence `b` of `all`, and the weights, length and starts of `all`.
+Problem draw_sequence(const Problem& all, int64_t b, Shape shape, Random& random) {
+  shape.batch_size = 1;
+  Problem one = draw_problem(all.options, shape, random);
+  one.weights = all.weights;
+  one.lengths = {all.lengths[static_cast<size_t>(b)]};
+  for (size_t t = 0; t < one.starts.size(); ++t)
+    one.starts[t] = all.starts[t * all.lengths.size() + static_cast<size_t>(b)];
+  return one;
+}
 
-// Several layers are asked for one problem. Each rejected draw costs a pass in float64, and a cell with kinks needs
-// many.
-struct RejectedDraws {
-  RecurrentOptions options;
-  Shape shape;
-  double distance_to_kink = 0;
-  int64_t count = 0;
-};
-
-RejectedDraws& rejected_draws(RecurrentOptions options, const Shape& shape, double distance_to_kink) {
-  static std::deque<RejectedDraws> known;
-  options.batch_first = false;  // the numbers are the same
-  for (RejectedDraws& one : known)
-    if (one.options == options && one.shape == shape && one.distance_to_kink == distance_to_kink) return one;
-  return known.emplace_back(RejectedDraws{options, shape, distance_to_kink, 0});
+// Sequences do not depend on each other: those near a kink are drawn again one at a time, because all of them together
+// are seldom far enough.
+Problem draw_far_from_kinks(const RecurrentOptions& options, const Shape& shape, double distance_to_kink) {
+  Random random(1);
+  Problem all = draw_problem(options, shape, random);
+  const auto is_near = [&](const Problem& problem) {
+    return forward(problem, distance_to_kink).distance_to_kink < distance_to_kink;
+  };
+  if (!is_near(all)) return all;
+  Random again(3);
+  for (int64_t b = 0; b < all.batch_size(); ++b) {
+    Problem one = draw_sequence(all, b, shape, again);
+    visit_sequence(all, b, one, [](auto many, auto mine, int64_t width) { std::copy_n(many, width, mine); });
+    while (is_near(one)) one = draw_sequence(all, b, shape, again);
+    visit_sequence(all, b, one, [](auto many, auto mine, int64_t width) { std::copy_n(mine, width, many); });
+  }
+  return all;
 }
 
 }  // namespace
 
+// Several layers are asked for one problem, and each draw that is rejected costs a pass in float64.
 Problem random_problem(const RecurrentOptions& options, const Shape& shape, double distance_to_kink) {
-  Random random(1);
-  RejectedDraws& rejected = rejected_draws(options, shape, distance_to_kink);
-  for (int64_t i = 0; i < rejected.count; ++i) draw_problem(options, shape, random);
-  for (;; ++rejected.count) {
-    const Problem problem = draw_problem(options, shape, random);
-    if (forward(problem, distance_to_kink).distance_to_kink >= distance_to_kink) return problem;
+  struct Drawn {
+    Shape shape;
+    double distance_to_kink;
+    Problem problem;
+  };
+  static std::deque<Drawn> known;
+  RecurrentOptions steps_first = options;
+  steps_first.batch_first = false;  // the numbers are the same
+  const auto is_this = [&](const Drawn& drawn) {
+    return drawn.problem.options == steps_first && drawn.shape == shape && drawn.distance_to_kink == distance_to_kink;
+  };
+  auto drawn = std::ranges::find_if(known, is_this);
+  if (drawn == known.end()) {
+    known.push_back({shape, distance_to_kink, draw_far_from_kinks(steps_first, shape, distance_to_kink)});
+    drawn = std::prev(known.end());
   }
+  Problem problem = drawn->problem;
+  problem.options = options;
+  return problem;
 }
 
 Result random_upstream(const Problem& problem) {

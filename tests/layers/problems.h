@@ -21,8 +21,9 @@ struct Shape {
 };
 
 // Returns values from N(0, 1), weights from U(-0.9, 0.9) / sqrt(columns), and pairs of biases with sums of about -1 or
-// 1. Numbers are drawn again until no argument of a relu is nearer to the kink than `distance_to_kink`, because a layer
-// that rounds to the other side of the kink has a different gradient without being wrong.
+// 1. The numbers of a sequence are drawn again until no argument of a relu is nearer to the kink than
+// `distance_to_kink`, because a layer that rounds to the other side of the kink has a different gradient without being
+// wrong.
 Problem random_problem(const RecurrentOptions& options, const Shape& shape, double distance_to_kink = 0);
 
 // Returns random gradients of output and final states.
