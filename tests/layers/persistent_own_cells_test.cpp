@@ -70,6 +70,7 @@ TEST(PersistentOwnCellRefusal, SaysWhatKernelsLack) {
   expect_golden(reason(cell_with({"a"}, {"h", "c", "d"}, "d = d + c\nc = c + tanh(a)\nh = tanh(d)")));
   expect_golden(reason(cell_with({"a"}, {"h", "c"}, "c = c + tanh(a)\nh = 0.5 * h + c")));
   expect_golden(reason(cell_with({"a"}, {"h"}, "h = tanh(a) * sigmoid(2 * a) + relu(3 * a)")));
+  expect_golden(reason(cell_with({"a", "b"}, {"y", "z"}, "z = z + a\ny = 0.5 * y + tanh(x.b + h.b(z))")));  // two rules
 }
 
 TEST(PersistentOwnCellRefusal, IsForHeadsOfOtherCellsThanSlstm) {

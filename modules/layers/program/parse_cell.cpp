@@ -422,14 +422,14 @@ class Parser {
 };
 
 void check_counts(const CellText& text, std::vector<EquationMistake>& mistakes) {
-  const auto check = [&](const char* what, size_t count, size_t least, size_t most) {
+  const auto check = [&](const char* key, const char* what, size_t count, size_t least, size_t most) {
     if (count < least || count > most)
-      mistakes.push_back({0, 0, fmt::format("{} {}, expected {} to {}", count, what, least, most)});
+      mistakes.push_back({.message = fmt::format("{} {}, expected {} to {}", count, what, least, most), .key = key});
   };
-  check("gates", text.gates.size(), 1, kMostGates);
-  check("states", text.states.size(), 1, kMostStates);
-  check("rows of vectors", num_rows(text.vectors), 0, kMostVectors);
-  check("characters of equations", text.equations.size(), 1, kMostCharacters);
+  check("gates", "gates", text.gates.size(), 1, kMostGates);
+  check("states", "states", text.states.size(), 1, kMostStates);
+  check("vectors", "rows of vectors", num_rows(text.vectors), 0, kMostVectors);
+  check("equations", "characters of equations", text.equations.size(), 1, kMostCharacters);
 }
 
 void set_sides(CellProgram& program) {

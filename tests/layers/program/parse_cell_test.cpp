@@ -72,7 +72,7 @@ TEST(ParseCell, OtherEquationsHaveOtherHashes) {
 std::vector<std::string> mistakes_of(const CellText& text) {
   std::vector<std::string> lines;
   for (const auto& [line, column, message, key] : parse_cell(text).mistakes)
-    lines.push_back(fmt::format("{}:{} {}", line, column, message));
+    lines.push_back(fmt::format("{} {}", line == 0 ? key : fmt::format("{}:{}", line, column), message));
   return lines;
 }
 
