@@ -148,7 +148,7 @@ void print_text_of(const TrainedModel& trained, const PredictOptions& options) {
 ExitCode predict_one(const PredictOptions& options) {
   require_options(options);
   require_output(options.out);
-  require_state_file(options.state);
+  const auto state_lock = lock_state_file(options.state);
   const ModelRequest request = model_request("predict", options.use);
   if (options.is_stream) require_stream_settings(request.overrides);
   const TrainedModel trained = load_model(request);

@@ -86,8 +86,12 @@ std::string note_on_state(const std::filesystem::path& file, const StreamState& 
 
 }  // namespace
 
-void require_state_file(const std::filesystem::path& file) {
+std::unique_ptr<FileLock> lock_state_file(const std::filesystem::path& file) {
   require_harmless_output(file, "name an ordinary file for the state");
+  if (file.empty()) return nullptr;
+  auto lock = std::make_unique<FileLock>(file);
+  if (!lock->warning().empty()) print_notes({lock->warning()});
+  return lock;
 }
 
 ExitCode predict_stream(const TrainedModel& trained, const std::filesystem::path& file, StreamForm form) {

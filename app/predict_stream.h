@@ -3,15 +3,19 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 
 #include "base/error.h"
+#include "base/system/locks.h"
 #include "runs/use/stream.h"
 #include "runs/use/trained_model.h"
 
 namespace rnnlab::app {
 
-// Throws UserError kUsage if `file` cannot be written as the state of a stream. An empty name means no file.
-void require_state_file(const std::filesystem::path& file);
+// Returns the lock of a state's file, which a call holds to its end, because a second one would write a state without
+// the first one's rows; null for an empty name, which means no file. Throws UserError kUsage if the file cannot be
+// written as the state of a stream, kDevice if another process uses it.
+std::unique_ptr<FileLock> lock_state_file(const std::filesystem::path& file);
 
 // Ends at the end of standard input, or after the current row if a signal asks for it (train/loop/stop_signal.h).
 // However it ends, the state in `file` is then that after the last row whose prediction was printed; an empty name

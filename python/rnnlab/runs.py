@@ -62,11 +62,13 @@ class _Usable:
 
         state: a file. If it exists, the stream goes on where the stream that wrote it ended; at its end the stream writes
         it. None: begins with zeros and keeps nothing. keys: such as device="cpu".
-        ProgramError, from the first row on, if the model cannot be used so, with the reason, or the state is that of
-        another model.
+        ProgramError, from the first row on, if the model cannot be used so, with the reason, if the state is that of
+        another model, or if another process uses the file. ValueError if the name of the file is empty.
         """
         from .streams import Stream
 
+        if state is not None and str(state) == "":
+            raise ValueError("state: got an empty name, expected a file, or None to keep no state")
         return Stream(self, None if state is None else str(state), keys)
 
     def evaluate(self, x, y=None, lengths=None, **keys) -> dict:

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "app/program.h"
+#include "base/error.h"
 
 namespace rnnlab {
 namespace {
@@ -81,6 +82,13 @@ TEST_F(StreamOfRows, LeavesTheOldStateIfItIsKilled) {
   const std::string old = file("s.state");
   shell(kOpenStream + "kill -KILL $!; wait $!", 137);
   EXPECT_EQ(file("s.state"), old);
+}
+
+TEST_F(StreamOfRows, RefusesAStateThatAnotherProcessUses) {
+  shell(kOpenStream +
+            "\"$0\" predict flow --stream --state s.state < flow.csv > other; code=$?; exec 3>&-; wait $!; exit $code",
+        static_cast<int>(ExitCode::kDevice));
+  EXPECT_EQ(file("other"), "");
 }
 
 TEST_F(StreamOfRows, EndsIfNobodyReadsItsPredictions) {

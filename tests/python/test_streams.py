@@ -53,6 +53,8 @@ class Arrays(InAFolder):
 
     def test_refuses_what_does_not_fit(self):
         run = self.fit(self.x, self.x.sum((1, 2)))
+        with self.assertRaisesRegex(ValueError, "state: got an empty name"):
+            run.stream(state="")
         with run.stream() as stream:
             with self.assertRaisesRegex(ValueError, r"expected \(features\) for one row or \(rows, features\)"):
                 stream.predict(self.x)

@@ -123,13 +123,14 @@ void Stream::end() const {
 }
 
 void Stream::note(const std::vector<std::string>& notes) {
-  for (const std::string& one : notes) {
+  for (const std::string& one : notes)
     if (std::ranges::count(taken_notes_, one) == 0) add_once(notes_, one);
-  }
 }
 
 std::vector<std::string> Stream::take_notes() {
   taken_notes_.insert(taken_notes_.end(), notes_.begin(), notes_.end());
+  if (std::ssize(taken_notes_) > kMostNotesKept)
+    taken_notes_.erase(taken_notes_.begin(), taken_notes_.end() - kMostNotesKept);
   return std::exchange(notes_, {});
 }
 

@@ -5,6 +5,7 @@
 // calls. For models that read in one direction and end with the last step; others are refused with the reason.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -18,6 +19,9 @@
 namespace rnnlab {
 
 inline constexpr size_t kLongestStreamRow = size_t{64} << 20;  // in bytes
+
+// A stream may run for months, so it remembers only so many of the notes that it has given.
+inline constexpr ptrdiff_t kMostNotesKept = 1000;
 
 enum class StreamForm { kCsv, kJsonl };
 
@@ -37,7 +41,7 @@ class Stream {
 
   const StreamState& state() const { return state_; }
 
-  // Returns what readers of rows have noted since the last call, each note once.
+  // Returns what readers of rows have noted since the last call, and not among the kMostNotesKept notes before.
   std::vector<std::string> take_notes();
 
  private:
