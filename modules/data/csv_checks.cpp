@@ -248,6 +248,10 @@ void check_derived(const DataSettings& settings, config::Checker& checker) {
     checker.complain({"known", "window"}, "only a forecast reads what is known ahead: set window and horizon");
   if (!settings.calendar.empty() && !has_series(settings))
     checker.complain({"calendar", "window"}, "the rows are independent samples, without an order in time: set window");
+  if (has_calendar_ahead(settings) && settings.calendar.empty())
+    checker.complain({"calendar_ahead", "calendar"}, "there are no phases to read: set calendar");
+  if (has_calendar_ahead(settings) && (settings.window == 0 || has_target_per_step(settings)))
+    checker.complain({"calendar_ahead", "window"}, "only a forecast reads what is known ahead: set window and horizon");
   std::vector<std::string> phases;
   for (const CalendarPhase phase : settings.calendar) phases.emplace_back(config::name_of(phase));
   refuse_duplicates("calendar", phases, checker);

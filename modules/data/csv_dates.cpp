@@ -23,7 +23,8 @@ std::string RowDates::of(const CsvSeries& series, int64_t row) {
   if (row < series.rows.end) return of_row(row);
   const auto after = static_cast<size_t>(row - series.rows.end);
   if (after < series.future_rows.size()) return std::string(part_.table.value(series.future_rows[after], place_));
-  return after_end(series, row - series.rows.end + 1 - std::ssize(series.future_rows));
+  const auto time = time_after_end(series, row);
+  return time ? column()->form.text(*time) : "";
 }
 
 std::string RowDates::of_row(int64_t row) {
@@ -32,12 +33,14 @@ std::string RowDates::of_row(int64_t row) {
   return column() ? column()->form.text(part_.times[static_cast<size_t>(row)]) : "";
 }
 
-std::string RowDates::after_end(const CsvSeries& series, int64_t count) {
+std::optional<int64_t> RowDates::time_after_end(const CsvSeries& series, int64_t row) {
+  if (place_ < 0 || !column()) return std::nullopt;
+  const int64_t after = row - series.rows.end, num_given = std::ssize(series.future_rows);
+  if (after < num_given) return column()->times[static_cast<size_t>(series.future_rows[static_cast<size_t>(after)])];
   auto end = ends_.find(series.rows.begin);
   if (end == ends_.end()) end = ends_.emplace(series.rows.begin, end_of(series)).first;
-  if (!end->second) return "";
-  const TimeForm& form = column()->form;
-  return form.text(end->second->grid.after(end->second->last, count) - form.ahead_of_utc());
+  if (!end->second) return std::nullopt;
+  return end->second->grid.after(end->second->last, after + 1 - num_given) - column()->form.ahead_of_utc();
 }
 
 // Returns the form of the rows with the latest times. Rows of several series may have one time, which tells nothing.

@@ -26,6 +26,10 @@ class RowDates {
   // Returns the date of a row of the series or of one after its end; "" if none can be computed.
   std::string of(const CsvSeries& series, int64_t row);
 
+  // Returns the time of a row after the end of the series, in microseconds as the file counts; nullopt if none can be
+  // computed.
+  std::optional<int64_t> time_after_end(const CsvSeries& series, int64_t row);
+
  private:
   // The times of the column, in the order of the table, and how they are written.
   struct Column {
@@ -44,7 +48,6 @@ class RowDates {
   std::optional<TimeStep> step_of(const std::vector<int64_t>& times);
   std::optional<End> end_of(const CsvSeries& series);
   std::string of_row(int64_t row);
-  std::string after_end(const CsvSeries& series, int64_t count);
 
   const CsvPart& part_;
   const DataSettings& settings_;

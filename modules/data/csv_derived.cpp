@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/csv_dates.h"
 #include "data/readers/rows.h"
 #include "data/readers/times.h"
 
@@ -96,6 +97,11 @@ std::vector<NumericColumn> columns_ahead(const CsvPart& part, const NumericColum
   return columns;
 }
 
+void limit_known(CsvSeries& series, int64_t num_after_end) {
+  const int64_t end = series.rows.end + num_after_end;
+  series.known_end = std::min(series.known_end.value_or(end), end);
+}
+
 std::vector<int64_t> times_of_rows(CsvPart& part) {
   if (!part.times.empty()) return part.times;
   const bool has_column = part.time && !part.time->empty();
@@ -115,22 +121,51 @@ std::vector<int64_t> times_of_rows(CsvPart& part) {
   return at_rows(found->times, part.table_rows(first_rows(part.num_rows())));
 }
 
-std::vector<double> on_circle(std::string_view coordinate, CalendarPhase phase, const std::vector<Moment>& moments) {
-  std::vector<double> values;
-  for (const Moment& moment : moments) {
-    const double angle = 2 * std::numbers::pi * phase_of(moment, phase);
-    values.push_back(coordinate == "sin" ? std::sin(angle) : std::cos(angle));
-  }
-  return values;
+double on_circle(std::string_view coordinate, CalendarPhase phase, const Moment& moment) {
+  const double angle = 2 * std::numbers::pi * phase_of(moment, phase);
+  return coordinate == "sin" ? std::sin(angle) : std::cos(angle);
+}
+
+using Moments = std::vector<std::optional<Moment>>;
+
+// Adds the phases of the moments of the rows that are later than each row by `shift`.
+void add_phases(CsvPart& part, const Moments& moments, int64_t shift, const DataSettings& settings) {
+  for (const CalendarPhase phase : settings.calendar)
+    for (const std::string_view coordinate : kCoordinates) {
+      const std::string name = name_of_phase(coordinate, phase);
+      NumericColumn& column =
+          part.features.emplace_back(NumericColumn{.name = shift == 0 ? name : name_ahead(name, shift), .values = {}});
+      for (const std::optional<Moment>& moment : moments)
+        column.values.push_back(moment ? on_circle(coordinate, phase, *moment) : kNotGiven);
+    }
+}
+
+// Returns the moments of the rows that are later by `shift`. After the end of a series they follow by its step.
+Moments moments_ahead(const CsvPart& part, const Moments& moments, int64_t shift, RowDates& dates) {
+  Moments ahead;
+  for (const CsvSeries& series : part.series)
+    for (int64_t row = series.rows.begin + shift; row < series.rows.end + shift; ++row) {
+      if (row < series.rows.end) {
+        ahead.push_back(moments[static_cast<size_t>(row)]);
+        continue;
+      }
+      const auto time = dates.time_after_end(series, row);
+      ahead.push_back(time ? std::optional(Moment::of(*time)) : std::nullopt);
+    }
+  return ahead;
 }
 
 void add_calendar(CsvPart& part, const DataSettings& settings) {
   if (settings.calendar.empty()) return;
-  std::vector<Moment> moments;
-  for (const int64_t time : times_of_rows(part)) moments.push_back(Moment::of(time));
-  for (const CalendarPhase phase : settings.calendar)
-    for (const std::string_view coordinate : kCoordinates)
-      part.features.push_back({name_of_phase(coordinate, phase), on_circle(coordinate, phase, moments)});
+  Moments moments;
+  for (const int64_t time : times_of_rows(part)) moments.emplace_back(Moment::of(time));
+  RowDates dates(part, settings);
+  for (const int64_t shift : calendar_shifts(settings))
+    add_phases(part, moments_ahead(part, moments, shift, dates), shift, settings);
+  add_phases(part, moments, 0, settings);
+  if (!has_calendar_ahead(settings)) return;
+  for (CsvSeries& series : part.series)
+    if (!dates.time_after_end(series, series.rows.end + settings.horizon.back() - 1)) limit_known(series, 0);
 }
 
 void add_mask(CsvPart& part, const DataSettings& settings) {
@@ -145,6 +180,8 @@ void add_derived(CsvPart& part, const DataSettings& settings, const std::map<std
   for (const NumericColumn& of_table : part.known)
     for (NumericColumn& column : columns_ahead(part, of_table, settings, means))
       part.features.push_back(std::move(column));
+  if (!part.known.empty())
+    for (CsvSeries& series : part.series) limit_known(series, std::ssize(series.future_rows));
   add_calendar(part, settings);
   add_mask(part, settings);
 }
@@ -156,8 +193,7 @@ std::vector<Scaling> derived_scalings(const CsvPart& part, const std::vector<Sca
     const auto index = static_cast<size_t>(&feature_named(part, of_table.name) - part.features.data());
     scalings.insert(scalings.end(), settings.horizon.size(), features[index]);
   }
-  scalings.resize(scalings.size() + std::size(kCoordinates) * settings.calendar.size() +
-                  (settings.gaps == Gaps::kMask ? 1 : 0));
+  scalings.resize(derived_names(settings).size());
   return scalings;
 }
 

@@ -137,12 +137,46 @@ std::string name_of_phase(std::string_view coordinate, CalendarPhase phase) {
   return fmt::format("{}({})", coordinate, config::name_of(phase));
 }
 
+std::vector<int64_t> calendar_shifts(const DataSettings& settings) {
+  std::vector<int64_t> shifts;
+  if (!has_calendar_ahead(settings)) return shifts;
+  for (int64_t shift = settings.horizon.back(); shift >= settings.horizon.front(); shift -= settings.window)
+    shifts.push_back(shift);
+  return shifts;
+}
+
+namespace {
+
+std::vector<std::string> calendar_names(const DataSettings& settings) {
+  std::vector<std::string> names;
+  for (const CalendarPhase phase : settings.calendar)
+    for (const std::string_view coordinate : kCoordinates) names.push_back(name_of_phase(coordinate, phase));
+  return names;
+}
+
+CalendarAhead calendar_ahead_of(const DataSettings& settings, int64_t first) {
+  const std::vector<int64_t> shifts = calendar_shifts(settings);
+  if (shifts.empty()) return {};
+  CalendarAhead ahead{.num_phases = std::ssize(calendar_names(settings))};
+  ahead.num_numbers = ahead.num_phases * std::ssize(shifts);
+  for (const int64_t horizon : settings.horizon) {
+    const int64_t before = settings.horizon.back() - horizon;
+    ahead.places.push_back({.step = settings.window - 1 - before % settings.window,
+                            .number = first + before / settings.window * ahead.num_phases});
+  }
+  return ahead;
+}
+
+}  // namespace
+
 std::vector<std::string> derived_names(const DataSettings& settings) {
   std::vector<std::string> names;
   for (const std::string& column : settings.known)
     for (const int64_t horizon : settings.horizon) names.push_back(name_ahead(column, horizon));
-  for (const CalendarPhase phase : settings.calendar)
-    for (const std::string_view coordinate : kCoordinates) names.push_back(name_of_phase(coordinate, phase));
+  const std::vector<std::string> calendar = calendar_names(settings);
+  for (const int64_t shift : calendar_shifts(settings))
+    for (const std::string& name : calendar) names.push_back(name_ahead(name, shift));
+  names.insert(names.end(), calendar.begin(), calendar.end());
   if (settings.gaps == Gaps::kMask) names.emplace_back(kObserved);
   return names;
 }
@@ -151,6 +185,7 @@ DataShape with_horizons(DataShape shape, const DataSettings& settings) {
   shape.num_horizons = std::ssize(settings.horizon);
   shape.first_ahead = shape.num_numbers() - std::ssize(derived_names(settings));
   shape.num_ahead = std::ssize(settings.known);
+  shape.calendar_ahead = calendar_ahead_of(settings, shape.first_ahead + shape.known_numbers());
   return shape;
 }
 

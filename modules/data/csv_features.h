@@ -33,13 +33,18 @@ std::string name_ahead(const std::string& column, int64_t horizon);
 inline constexpr std::array<std::string_view, 2> kCoordinates = {"sin", "cos"};
 std::string name_of_phase(std::string_view coordinate, CalendarPhase phase);
 
+// Returns by how many rows the inputs of data.calendar_ahead are later than their own (CalendarAhead), the most first;
+// none without the key.
+std::vector<int64_t> calendar_shifts(const DataSettings& settings);
+
 // The input that data.gaps: mask adds: 1 for a row of the file, 0 for one that is inserted.
 inline constexpr std::string_view kObserved = "observed";
 
-// Returns the names of the inputs that data.known, data.calendar and data.gaps: mask add, in their order.
+// Returns the names of the inputs that data.known, data.calendar_ahead, data.calendar and data.gaps: mask add, in their
+// order.
 std::vector<std::string> derived_names(const DataSettings& settings);
 
-// Returns a shape with its horizons, and where the values of data.known in their rows are.
+// Returns a shape with its horizons, and where what is known of their rows is.
 DataShape with_horizons(DataShape shape, const DataSettings& settings);
 
 // Returns data.features, or the columns that are left. Adds a note to `notes` for a column that is left out. Throws

@@ -45,8 +45,10 @@ struct CsvSeries {
   std::vector<int64_t> future_rows = {};  // of the table, after the end: only columns of data.known have values there
   std::vector<int64_t> rows_beyond_gap = {};  // such rows of the table behind a gap in time, which nothing reads
 
-  // Returns whether the file says what is known ahead up to this row, which may lie after the end.
-  bool is_known_until(int64_t row) const { return row < rows.end + std::ssize(future_rows); }
+  std::optional<int64_t> known_end = {};  // the first row of which inputs would lack what they need to know ahead
+
+  // Returns whether what inputs need to know ahead is known up to this row, which may lie after the end.
+  bool is_known_until(int64_t row) const { return !known_end || row < *known_end; }
 };
 
 // With data.group the rows are in the order of the series, and within a series in the order of the file, or of time.

@@ -67,8 +67,10 @@ std::string why_not_predicted(const CsvPart& part, int64_t row, const DataSettin
   const int64_t last = row - settings.horizon.front() + settings.horizon.back();
   if (first >= series.rows.begin && part.has_break(first, std::min(last, series.rows.end - 1)))
     return "a gap in time in the rows of its window (data.gaps: split)";
-  if (first >= series.rows.begin && !part.known.empty() && !series.is_known_until(last))
-    return fmt::format("the file has no data.known for the last row of its forecast (data.horizon {})",
+  if (first >= series.rows.begin && !series.is_known_until(last))
+    return fmt::format("{} for the last row of its forecast (data.horizon {})",
+                       part.known.empty() ? "the times of the file have no usual step, so that there is no date"
+                                          : "the file has no data.known",
                        settings.horizon.back());
   if (first >= series.rows.begin) return "missing value in the rows of its window";
   return fmt::format("no full window before it (data.window {}, data.horizon {})", settings.window,

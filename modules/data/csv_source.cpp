@@ -378,13 +378,18 @@ std::optional<std::string> note_on_breaks(const SeriesWindows& windows, std::str
                      part, windows.num_across_breaks == 1 ? "is" : "are");
 }
 
-std::optional<std::string> note_on_known(const SeriesWindows& windows) {
+std::optional<std::string> note_on_known(const SeriesWindows& windows, const DataSettings& settings) {
   if (windows.num_beyond_known == 0) return std::nullopt;
-  return fmt::format(
-      "{} at the end of the data {} left out, because the columns of data.known end before the rows that "
-      "{} would forecast",
-      counted(windows.num_beyond_known, "window"), windows.num_beyond_known == 1 ? "is" : "are",
-      windows.num_beyond_known == 1 ? "it" : "they");
+  const bool is_one = windows.num_beyond_known == 1;
+  const std::string left_out = fmt::format("{} at the end of the data {} left out, because",
+                                           counted(windows.num_beyond_known, "window"), is_one ? "is" : "are");
+  if (settings.known.empty())
+    return fmt::format(
+        "{} the times have no usual step, so that the rows that {} would forecast have no dates, "
+        "which data.calendar_ahead needs; set data.frequency, or train with data.calendar_ahead: false",
+        left_out, is_one ? "it" : "they");
+  return fmt::format("{} the columns of data.known end before the rows that {} would forecast", left_out,
+                     is_one ? "it" : "they");
 }
 
 // If only some part has shorter sequences, the other has lengths too.
@@ -496,7 +501,7 @@ LoadedPart load_csv_part(const DataSettings& settings, const FittedData& fitted,
       windows_of(parts, part, settings, has_all_targets ? LastWindows::kWithTargets : LastWindows::kAll);
   const Windows& windows = of_series.windows;
   for (const auto& note :
-       {note_on_gaps(of_series, "data"), note_on_breaks(of_series, "data"), note_on_known(of_series)})
+       {note_on_gaps(of_series, "data"), note_on_breaks(of_series, "data"), note_on_known(of_series, settings)})
     if (note) loaded.notes.push_back(*note);
   const TargetFrame frame = frame_of_targets(file, windows, local, settings);
   loaded.samples = samples_in(file, windows, scalings, frame, local);
@@ -568,12 +573,13 @@ const SourceInfo& csv_source() {
       .description = "a table in a CSV file, or a series with a window",
       .form = DataForm::kTable,
       .tasks = {Task::kClassification, Task::kBinary, Task::kRegression},
-      .keys = {"path",       "valid_fraction", "test_fraction", "split",       "stratify",   "seed",      "normalize",
-               "task",       "train_file",     "valid_file",    "num_test",    "test_file",  "delimiter", "decimal",
-               "header",     "features",       "target",        "id",          "missing",    "window",    "categories",
-               "group",      "horizon",        "season",        "inputs_from", "target_per", "time",      "unsorted",
-               "duplicates", "gaps",           "missing_words", "known",       "calendar",   "target_as", "frequency",
-               "static",     "scale_by",       "folds",         "fold"},
+      .keys =
+          {"path",       "valid_fraction", "test_fraction", "split",       "stratify",   "seed",           "normalize",
+           "task",       "train_file",     "valid_file",    "num_test",    "test_file",  "delimiter",      "decimal",
+           "header",     "features",       "target",        "id",          "missing",    "window",         "categories",
+           "group",      "horizon",        "season",        "inputs_from", "target_per", "time",           "unsorted",
+           "duplicates", "gaps",           "missing_words", "known",       "calendar",   "calendar_ahead", "target_as",
+           "frequency",  "static",         "scale_by",      "folds",       "fold"},
       .check = check_csv,
       .least_shape = least_csv_shape,
       .load = load_csv,

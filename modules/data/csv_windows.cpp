@@ -72,14 +72,20 @@ void drop_across_breaks(const CsvPart& part, SeriesWindows& all, const std::stri
                 name, counted(all.windows.window, "row"));
 }
 
-// Leaves out the windows whose last target is after what the file says ahead. A window whose targets are in the file is
+// Leaves out the windows whose last target is after what is known ahead. A window whose targets are in the file is
 // always kept.
 void drop_beyond_known(const CsvPart& part, SeriesWindows& all, const DataSettings& settings, const std::string& name) {
-  if (part.known.empty()) return;
+  const auto ends = [](const CsvSeries& series) { return series.known_end.has_value(); };
+  if (std::ranges::none_of(part.series, ends)) return;
   all.num_beyond_known = keep_windows(all.windows, [&](size_t i) {
     const int64_t last = all.windows.first[i] + settings.window - 1 + settings.horizon.back();
     return part.series_of(all.windows.first[i]).is_known_until(last);
   });
+  if (all.windows.first.empty() && part.known.empty())
+    throw_error(ExitCode::kData,
+                "{}: its times have no usual step, so that the rows to be forecast have no dates, which "
+                "data.calendar_ahead needs; set data.frequency, or train with data.calendar_ahead: false",
+                name);
   if (all.windows.first.empty())
     throw_error(
         ExitCode::kData,

@@ -367,6 +367,9 @@ void add_series_fields(Schema& schema) {
   schema.field("calendar", &DataSettings::calendar,
                "csv: adds where each row is in its hour (minute), day (hour), week (weekday), month (day) or year "
                "(month), as a sine and a cosine; times with a zone count in UTC");
+  schema.field("calendar_ahead", &DataSettings::calendar_ahead,
+               "csv: whether a decoder also reads the calendar of the rows that it forecasts; unset: true with "
+               "model.decoder");
 }
 
 void add_text_and_synthetic_fields(Schema& schema) {
@@ -466,6 +469,10 @@ bool may_be_stratified(const DataSettings& settings) {
 
 bool has_windows(const DataSettings& settings) { return settings.window > 0 && !has_target_per_step(settings); }
 
+bool may_have_calendar_ahead(const DataSettings& settings) {
+  return has_windows(settings) && !settings.calendar.empty() && settings.horizon.size() > 1;
+}
+
 }  // namespace
 
 void choose_split(DataSettings& settings) {
@@ -476,7 +483,14 @@ void choose_split(DataSettings& settings) {
 void choose_split_of_earlier_versions(DataSettings& settings) {
   if (!settings.stratify && may_be_stratified(settings)) settings.stratify = false;
   if (!settings.inputs_from && has_windows(settings)) settings.inputs_from = InputsFrom::kPart;
+  if (!settings.calendar_ahead && may_have_calendar_ahead(settings)) settings.calendar_ahead = false;
 }
+
+void choose_calendar(DataSettings& settings, bool can_read_ahead) {
+  if (!settings.calendar_ahead && can_read_ahead && may_have_calendar_ahead(settings)) settings.calendar_ahead = true;
+}
+
+bool has_calendar_ahead(const DataSettings& settings) { return settings.calendar_ahead.value_or(false); }
 
 bool reaches_back(const DataSettings& settings) {
   return settings.inputs_from.value_or(InputsFrom::kSeries) == InputsFrom::kSeries;

@@ -93,6 +93,7 @@ struct DataSettings {
   ScaleBy scale_by = ScaleBy::kFile;
   std::vector<std::string> known;            // columns whose values are known ahead, up to the horizon
   std::vector<CalendarPhase> calendar;       // phases of the times of the rows, as inputs
+  std::optional<bool> calendar_ahead;        // the same of the rows to be forecast, for a decoder; unset: see below
   std::vector<std::string> static_features;  // columns of numbers that are constant within each series
 
   // text
@@ -144,6 +145,13 @@ bool counts_each_series(const DataSettings& settings);
 // have an effect.
 void choose_split(DataSettings& settings);
 void choose_split_of_earlier_versions(DataSettings& settings);
+
+// Sets the key `calendar_ahead` to what training does if it is not set: a model that can read the calendar of the rows
+// to be forecast, such as one with a decoder, does. Versions that did not know the key never did (the second above).
+void choose_calendar(DataSettings& settings, bool can_read_ahead);
+
+// Returns whether inputs have the calendar of the rows to be forecast.
+bool has_calendar_ahead(const DataSettings& settings);
 
 // Returns whether windows of validation and of tests may have rows before their part.
 bool reaches_back(const DataSettings& settings);

@@ -91,6 +91,20 @@ at::Tensor are_within(const at::Tensor& lengths, int64_t num_steps);
 enum class TimeAxis { kFirst, kSecond };
 at::Tensor rows_within(const at::Tensor& steps, const at::Tensor& lengths, TimeAxis axis);
 
+// Where a step has the phases of the calendar in the rows to be forecast. A column of them is that of data.calendar,
+// but of a row that is later by as many rows as the last horizon. So the last steps of a window have the phases of all
+// horizons, each at a step of its own; if the horizons are further apart than the steps of the window, a second column
+// is later by a window less, and so on.
+struct CalendarAhead {
+  struct Place {
+    int64_t step = 0;
+    int64_t number = 0;  // the first of num_phases
+  };
+  int64_t num_phases = 0;          // numbers for each horizon; 0 without data.calendar_ahead
+  int64_t num_numbers = 0;         // of a step, which are behind those of data.known
+  std::vector<Place> places = {};  // one a horizon
+};
+
 struct DataShape {
   Task task = Task::kClassification;
   int64_t input_size = 0;       // features of a step; the vocabulary size of a language model
@@ -106,10 +120,12 @@ struct DataShape {
   // those of a column side by side (data.known).
   int64_t first_ahead = 0;
   int64_t num_ahead = 0;
+  CalendarAhead calendar_ahead = {};  // the numbers behind those
 
   int64_t model_outputs() const { return num_outputs * numbers_per_target; }
   int64_t num_numbers() const { return input_size - static_cast<int64_t>(category_sizes.size()); }
-  int64_t numbers_ahead() const { return num_ahead * num_horizons; }
+  int64_t known_numbers() const { return num_ahead * num_horizons; }
+  int64_t numbers_ahead() const { return known_numbers() + calendar_ahead.num_numbers; }
 };
 
 // The values of a column that the training part has: value i is the category i + 1, and 0 is any other value.

@@ -48,6 +48,7 @@ Experiment with_choices_of(const Experiment& before, const ExperimentCase& one) 
   Experiment wanted = one.experiment;
   if (!one.places.contains("data.stratify")) wanted.data.stratify = before.data.stratify;
   if (!one.places.contains("data.inputs_from")) wanted.data.inputs_from = before.data.inputs_from;
+  if (!one.places.contains("data.calendar_ahead")) wanted.data.calendar_ahead = before.data.calendar_ahead;
   if (wanted.layer == before.layer && !wanted.auto_layer) wanted.auto_layer = before.auto_layer;
   if (is_same_device(before.device, recorded_device(wanted.device))) wanted.device = before.device;
   return wanted;

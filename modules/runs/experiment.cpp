@@ -493,6 +493,11 @@ Experiment read_with_overrides(config::Document document, const std::vector<std:
 
 }  // namespace
 
+void choose_data(Experiment& experiment) {
+  choose_split(experiment.data);
+  choose_calendar(experiment.data, experiment.model.decoder);
+}
+
 Experiment read_case(const config::Document& document, config::Findings& findings) {
   return settled(config::read(with_cell_of_file(document, findings), Experiment::schema(), findings));
 }
@@ -500,7 +505,7 @@ Experiment read_case(const config::Document& document, config::Findings& finding
 Experiment read_experiment(config::Document document, const std::vector<std::string>& overrides,
                            config::Findings& findings) {
   Experiment experiment = read_with_overrides(std::move(document), overrides, findings);
-  choose_split(experiment.data);
+  choose_data(experiment);
   return experiment;
 }
 

@@ -98,6 +98,9 @@ std::string_view implementation_name(const Experiment& experiment);
 // Makes a model on the CPU whose weights are not set yet, as make_model of models/ does.
 std::shared_ptr<Model> make_model(const Experiment& experiment, const DataShape& shape);
 
+// Sets the keys of the data that runs record, to what training does where they are not set (data_settings.h).
+void choose_data(Experiment& experiment);
+
 // Reads one case of an experiment file, in which `model.cell` may name a file of equations. Its path counts from the
 // folder of the file in which it is written, or from the current folder if it is an argument.
 Experiment read_case(const config::Document& document, config::Findings& findings);

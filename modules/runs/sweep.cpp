@@ -62,7 +62,7 @@ std::vector<ExperimentCase> read_cases(const config::Document& whole, config::Fi
   for (size_t i = 0; i < sweep.num_cases(); ++i) {
     const config::Document one = sweep.document(i);
     Experiment experiment = read_case(one, findings);
-    choose_split(experiment.data);
+    choose_data(experiment);
     cases.push_back({.label = sweep.label(i),
                      .experiment = with_paths_beside(std::move(experiment), folder),
                      .places = config::places_of_keys(one),

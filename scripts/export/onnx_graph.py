@@ -41,7 +41,8 @@ class Graph:
         self.onnx, self.numpy, self.trained, self.weights, self.cell = onnx, numpy, trained, dict(weights), cell
         self.carries_states = carries_states
         self.lengths = "lengths" if trained.has_lengths else None  # of the values that the next part reads
-        self.ahead = None  # what the decoder knows ahead, (steps, batch, columns of all horizons)
+        self.ahead = None  # data.known in the rows of the horizons, (steps, batch, columns of all horizons)
+        self.calendar_ahead = None  # the same of data.calendar, (steps, batch, shifted phases)
         self.whole = Body(onnx, "rnnlab")
         self.place = self.whole  # where operations are added
         self.num_operations, self.constants, self.used = 0, {}, set()

@@ -38,13 +38,18 @@ def slice_of(graph, values, begin, end, axis):
 
 
 def without_ahead(graph, numbers, num_numbers):
-    """Takes the values of data.known in the rows of the horizons, which the decoder reads, off the numbers of a step."""
-    begin, count = graph.trained.numbers_ahead(num_numbers)
-    if count == 0:
+    """Takes what is known of the rows of the horizons, which the decoder reads, off the numbers of a step."""
+    begin, num_known, num_calendar = graph.trained.numbers_ahead(num_numbers)
+    known_end = begin + num_known
+    end = known_end + num_calendar
+    if begin == end:
         return numbers
-    parts = [slice_of(graph, numbers, first, last, 2) for first, last in ((0, begin), (begin + count, num_numbers))
+    parts = [slice_of(graph, numbers, first, last, 2) for first, last in ((0, begin), (end, num_numbers))
              if first < last]
-    graph.ahead = slice_of(graph, numbers, begin, begin + count, 2)
+    if num_known:
+        graph.ahead = slice_of(graph, numbers, begin, known_end, 2)
+    if num_calendar:
+        graph.calendar_ahead = slice_of(graph, numbers, known_end, end, 2)
     return graph.add("Concat", parts, axis=2) if len(parts) > 1 else parts[0]
 
 
@@ -58,7 +63,18 @@ def add_decoder(graph, pooled, states):
         last = graph.add("Gather", [graph.ahead, graph.constant("last_step", -1, "int64")], axis=0)
         by_column = graph.add("Reshape", [last, graph.constant("by_column", [0, -1, num_horizons], "int64")])
         steps = graph.add("Concat", [steps, graph.add("Transpose", [by_column], perm=[2, 0, 1])], axis=2)
+    if graph.calendar_ahead:
+        steps = graph.add("Concat", [steps, calendar_of_horizons(graph)], axis=2)
     return graph.recurrent(steps, "decoder", states)[0]
+
+
+def calendar_of_horizons(graph):
+    """Returns the phases of the calendar in the rows of the horizons, (horizons, batch, phases)."""
+    parts = []
+    for step, number in graph.trained.calendar_places:
+        of_step = slice_of(graph, graph.calendar_ahead, step, step + 1, 0)
+        parts.append(slice_of(graph, of_step, number, number + graph.trained.num_phases, 2))
+    return graph.add("Concat", parts, axis=0)
 
 
 def by_target(graph, outputs, numbers_per_target):

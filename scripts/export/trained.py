@@ -81,13 +81,37 @@ class Trained:
         return self.shape["num_outputs"] // self.num_horizons
 
     def numbers_ahead(self, num_numbers):
-        """Where the values of data.known in the rows of the horizons are among the numbers of a step, and how many there
-        are; none if there is no decoder to read them (modules/data/csv_features.cpp)."""
+        """Where what is known of the rows of the horizons is among the numbers of a step, how many numbers of data.known
+        there are, and how many of data.calendar_ahead behind them; none if there is no decoder to read them
+        (modules/data/csv_features.cpp)."""
         if not self.model("decoder"):
-            return num_numbers, 0
-        count = len(self.names("data.known")) * self.num_horizons
-        others = 2 * len(self.names("data.calendar")) + (self.settings.get("data.gaps") == "mask")
-        return num_numbers - others - count, count
+            return num_numbers, 0, 0
+        known = len(self.names("data.known")) * self.num_horizons
+        others = self.num_phases + (self.settings.get("data.gaps") == "mask")
+        calendar = self.num_phases * len(self.calendar_shifts)
+        return num_numbers - others - calendar - known, known, calendar
+
+    @property
+    def num_phases(self):
+        return 2 * len(self.names("data.calendar"))
+
+    @property
+    def horizons(self):
+        return [int(horizon) for horizon in self.names("data.horizon")]
+
+    @property
+    def calendar_shifts(self):
+        """By how many rows the columns of data.calendar_ahead are later than their own."""
+        if not self.settings.get("data.calendar_ahead"):
+            return []
+        return list(range(self.horizons[-1], self.horizons[0] - 1, -self.settings["data.window"]))
+
+    @property
+    def calendar_places(self):
+        """The step of each horizon's phases, and where they begin among the numbers of data.calendar_ahead."""
+        window = self.settings["data.window"]
+        before = [self.horizons[-1] - horizon for horizon in self.horizons]
+        return [(window - 1 - rows % window, rows // window * self.num_phases) for rows in before]
 
     @property
     def has_tokens(self):

@@ -217,5 +217,114 @@ TEST_F(Calendar, NeedsTimes) {
   expect_golden(error_of(ExitCode::kUsage, [&] { table("target: [y]\ncalendar: [hour]\n"); }));
 }
 
+// y is the day of the week, from 0 on Mondays, so that a target tells the phase of its row.
+class CalendarAheadTest : public CsvData {
+ protected:
+  CalendarAheadTest()
+      : CsvData(
+            "target: [y]\nfeatures: [y]\nwindow: 2\nhorizon: [1, 2, 4]\nnormalize: none\nnum_valid: 0\n"
+            "calendar: [weekday]\n") {}
+
+  static std::string ahead(const std::string& more = "") { return "calendar_ahead: true\n" + more; }
+  static float sine(double weekday) { return static_cast<float>(std::sin(2 * std::numbers::pi * weekday / 7)); }
+
+  // Returns the sines of a sample's horizons.
+  static std::vector<float> sines_of(const DataShape& shape, const at::Tensor& sample) {
+    std::vector<float> sines;
+    for (const auto& [step, number] : shape.calendar_ahead.places) sines.push_back(sample[step][number].item<float>());
+    return sines;
+  }
+};
+
+TEST_F(CalendarAheadTest, EachHorizonHasThePhasesOfItsRow) {
+  write("a.csv",
+        "day,y\n2024-01-01,0\n2024-01-02,1\n2024-01-03,2\n2024-01-05,4\n2024-01-06,5\n2024-01-09,1\n2024-01-10,2\n");
+  const Dataset data = load(ahead("gaps: ignore\n"));
+  ASSERT_EQ(data.train.size(), 2);
+  const at::Tensor targets = data.train.targets;
+  for (int64_t sample = 0; sample < 2; ++sample) {
+    const std::vector<float> sines = sines_of(data.shape, data.train.inputs[sample]);
+    for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(sines[static_cast<size_t>(i)], sine(targets[sample][i].item<float>()));
+  }
+  std::vector<std::string> names;
+  for (const ColumnScale& scale : data.feature_scales) names.push_back(scale.name);
+  EXPECT_THAT(names, ElementsAre("y", "sin(weekday)+4", "cos(weekday)+4", "sin(weekday)+2", "cos(weekday)+2",
+                                 "sin(weekday)", "cos(weekday)"));
+  EXPECT_EQ(data.shape.numbers_ahead(), 4);
+  EXPECT_EQ(load("gaps: ignore\n").shape.input_size, 3);
+}
+
+TEST_F(CalendarAheadTest, RowsAfterTheEndFollowByTheStep) {
+  write("a.csv", "day,y\n2024-01-01,0\n2024-01-02,1\n2024-01-03,2\n2024-01-04,3\n2024-01-05,4\n2024-01-06,5\n");
+  const Dataset data = load(ahead());
+  const InferenceData used = use(ahead(), data);
+  ASSERT_EQ(used.samples.size(), 5);
+  EXPECT_THAT(sines_of(data.shape, used.samples.inputs[4]), ElementsAre(sine(6), sine(0), sine(2)));
+}
+
+TEST_F(CalendarAheadTest, RowsWithKnownValuesHaveTheDatesOfTheFile) {
+  const std::string rows =
+      "day,y,p\n2024-01-01,0,1\n2024-01-02,1,1\n2024-01-03,2,1\n2024-01-04,3,1\n"
+      "2024-01-05,4,1\n2024-01-06,5,1\n";
+  write("a.csv", rows);
+  const std::string keys = "known: [p]\ngaps: ignore\n";
+  const Dataset data = load(ahead(keys));
+  write("a.csv", rows + "2024-01-07,,1\n2024-01-09,,1\n2024-01-10,,1\n2024-01-12,,1\n");
+  const InferenceData used = use(ahead(keys), data);
+  ASSERT_EQ(used.samples.size(), 5);
+  EXPECT_THAT(sines_of(data.shape, used.samples.inputs[4]), ElementsAre(sine(6), sine(1), sine(4)));
+}
+
+TEST_F(CalendarAheadTest, WithoutAUsualStepNothingIsForecastAfterTheEnd) {
+  const std::string rows =
+      "day,y\n2024-01-01,0\n2024-01-02,1\n2024-01-04,3\n2024-01-08,0\n2024-01-11,3\n"
+      "2024-01-12,4\n2024-01-20,5\n";
+  write("a.csv", rows);
+  const Dataset data = load(ahead("gaps: ignore\n"));
+  const InferenceData used = use(ahead("gaps: ignore\n"), data);
+  EXPECT_EQ(used.samples.size(), 2) << "those whose targets are in the file";
+  expect_golden(used.notes);
+  expect_golden(used.rows.rows.at(5).reason);
+  write("a.csv", rows.substr(0, rows.find("2024-01-08")));
+  expect_golden(error_of(ExitCode::kData, [&] { use(ahead("gaps: ignore\n"), data); }));
+}
+
+// What is not known ahead has no part in the inputs of a forecast: other values there leave every bit as it is.
+TEST_F(CalendarAheadTest, OnlyTheDatesOfTheForecastRowsAreRead) {
+  const auto inputs = [&](const std::string& later) {
+    write("a.csv", "day,y\n2024-01-01,0\n2024-01-02,1\n" + later);
+    return use(ahead(), load(ahead()), DataPart::kAll, Targets::kRequired).samples.inputs[0].clone();
+  };
+  const at::Tensor before = inputs("2024-01-03,2\n2024-01-04,3\n2024-01-05,4\n2024-01-06,5\n");
+  EXPECT_TRUE(at::equal(before, inputs("2024-01-03,7\n2024-01-04,8\n2024-01-05,9\n2024-01-06,9\n")));
+}
+
+TEST_F(CalendarAheadTest, NeedsACalendarAndAForecast) {
+  expect_golden(error_of(ExitCode::kUsage, [&] { table("target: [y]\nwindow: 2\ncalendar_ahead: true\n"); }));
+  expect_golden(error_of(ExitCode::kUsage, [&] {
+    table("target: [y]\ntarget_per: step\ngroup: g\ncalendar: [hour]\ncalendar_ahead: true\n");
+  }));
+}
+
+// The key is set where it has an effect.
+TEST(ChooseCalendar, IsForWhatCanReadIt) {
+  const auto chosen = [](const std::string& more, bool can_read_ahead) {
+    DataSettings settings = parse_settings("source: csv\npath: a.csv\ntarget: [y]\nwindow: 2\n" + more);
+    choose_calendar(settings, can_read_ahead);
+    return settings.calendar_ahead;
+  };
+  const std::string several = "horizon: [1, 2]\ncalendar: [hour]\n";
+  EXPECT_EQ(chosen(several, true), true);
+  EXPECT_EQ(chosen(several + "calendar_ahead: false\n", true), false);
+  EXPECT_EQ(chosen(several, false), std::nullopt);
+  EXPECT_EQ(chosen("horizon: [1, 2]\n", true), std::nullopt);
+  EXPECT_EQ(chosen("calendar: [hour]\n", true), std::nullopt) << "one horizon";
+  DataSettings before =
+      parse_settings("source: csv\npath: a.csv\ntarget: [y]\nwindow: 2\nhorizon: [1, 2]\ncalendar: [hour]\n");
+  choose_split_of_earlier_versions(before);
+  choose_calendar(before, true);
+  EXPECT_EQ(before.calendar_ahead, false) << "a version that did not know it";
+}
+
 }  // namespace
 }  // namespace rnnlab

@@ -7,6 +7,7 @@ refusals and programs need no package. models needs numpy, onnx and onnxruntime:
 is missing.
 """
 
+import datetime
 import importlib.util
 import json
 import math
@@ -316,14 +317,16 @@ class ModelsTest(OnnxTest):
 
     def test_decoders(self):
         draw = random.Random(2)
-        rows = [f"{day},{draw.gauss(20, 5):.3f},{draw.gauss(1, 1):.3f},{day % 3},{draw.random():.3f}" for day in range(60)]
+        days = [datetime.date(2024, 1, 1) + datetime.timedelta(day) for day in range(60)]
+        rows = [f"{day},{draw.gauss(20, 5):.3f},{draw.gauss(1, 1):.3f},{day.day % 3},{draw.random():.3f}" for day in days]
         (self.root / "sales.csv").write_text("\n".join(["day,sales,visits,holiday,price", *rows]) + "\n")
         forecast = TABLE.replace("table.csv, target: [y], window: 6",
                                  "sales.csv, features: [sales], target: [sales, visits], window: 6, horizon: [1, 2, 4]")
-        known = "data.known=[holiday, price]"
+        known, calendar = "data.known=[holiday, price]", "data.calendar=[weekday, month]"
         for more in ([], [known], [known, "model.num_layers=2", "model.bidirectional=true", "model.cell=gru"],
                      [known, "model.cell=slstm", "model.pooling=attention", "model.front=[3]", "model.dense=[4]"],
-                     [known, "training.loss=quantile"]):
+                     [known, "training.loss=quantile"], [calendar], [calendar, known, "data.window=2"],
+                     [calendar, known, "data.calendar_ahead=false"]):
             self.convert(forecast, "model.decoder=true", *more)
 
     def test_cells_without_an_operator_in_stacks_with_lengths(self):

@@ -89,7 +89,7 @@ void list_head(config::Schema<Settings>& s) {
           "are learned");
   s.field("decoder", &Settings::decoder,
           "forecasts: a second recurrent network, which starts with the states of the first and gives one horizon at "
-          "each step, where it reads the vector of pooling and the values of data.known in the row of the horizon");
+          "each step, where it reads the vector of pooling and what data.known and data.calendar say of its row");
   s.field("output_dropout", &Settings::output_dropout,
           "probability of a zero, after the recurrent layers and the pooling")
       .at_least(0.0)

@@ -2,6 +2,7 @@
 #include "train/models/sequence_model.h"
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/stack.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +34,7 @@ int64_t step_numbers(const ModelSettings& settings, const DataShape& shape) {
 int64_t output_width(const ModelSettings& settings) { return settings.hidden_size * (settings.bidirectional ? 2 : 1); }
 
 RecurrentOptions decoder_options(const ModelSettings& settings, const DataShape& shape) {
-  return recurrent_options(settings, output_width(settings) + shape.num_ahead);
+  return recurrent_options(settings, output_width(settings) + shape.num_ahead + shape.calendar_ahead.num_phases);
 }
 
 int64_t outputs_of_step(const ModelSettings& settings, const DataShape& shape) {
@@ -44,6 +45,14 @@ int64_t outputs_of_step(const ModelSettings& settings, const DataShape& shape) {
 at::Tensor last_layer_state(const at::Tensor& hidden, bool bidirectional) {
   if (!bidirectional) return hidden.size(0) == 1 ? hidden.squeeze(0) : hidden[-1];
   return at::cat({hidden[-2], hidden[-1]}, -1);
+}
+
+// Returns (horizons, B, phases) of inputs (T, B, F).
+at::Tensor calendar_ahead(const CalendarAhead& ahead, const at::Tensor& inputs) {
+  std::vector<at::Tensor> phases;
+  for (const auto& [step, number] : ahead.places)
+    phases.push_back(inputs.select(0, step).narrow(1, number, ahead.num_phases));
+  return at::stack(phases);
 }
 
 }  // namespace
@@ -82,10 +91,12 @@ at::Tensor SequenceModel::forward(const Batch& batch) {
 at::Tensor SequenceModel::decode(const at::Tensor& pooled, const RecurrentState& states, const at::Tensor& inputs) {
   std::vector<at::Tensor> vectors = {pooled.unsqueeze(0).expand({shape_.num_horizons, -1, -1})};
   if (shape_.num_ahead > 0) {
-    const at::Tensor ahead = inputs[-1].narrow(1, shape_.first_ahead, shape_.numbers_ahead());
+    const at::Tensor ahead = inputs[-1].narrow(1, shape_.first_ahead, shape_.known_numbers());
     vectors.push_back(
         ahead.view({-1, shape_.num_ahead, shape_.num_horizons}).permute({2, 0, 1}).to(pooled.scalar_type()));
   }
+  if (shape_.calendar_ahead.num_phases > 0)
+    vectors.push_back(calendar_ahead(shape_.calendar_ahead, inputs).to(pooled.scalar_type()));
   return decoder_->forward(at::cat(vectors, 2), states).output;
 }
 
@@ -242,6 +253,10 @@ std::vector<Contradiction> sequence_misfits(const ModelSettings& settings, const
         {{"model.decoder", "data.horizon"},
          "a decoder has a step for each horizon of a forecast, and these data have one: set data.horizon of "
          "a CSV file with a window to several, such as 1..7, or remove decoder"});
+  if (!settings.decoder && shape.calendar_ahead.num_phases > 0)
+    found.push_back({{"data.calendar_ahead", "model.decoder"},
+                     "only a decoder reads the calendar of the rows to be forecast: set model.decoder: true, or remove "
+                     "calendar_ahead"});
   return found;
 }
 

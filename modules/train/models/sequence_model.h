@@ -7,8 +7,8 @@
 //
 // A decoder (model.decoder) is a second network of recurrent layers behind the pooling. It starts with the final states
 // of the first and has a step for each horizon, where it reads the vector of the pooling and what is known ahead of the
-// horizon's row (DataShape::num_ahead), which the first network then does not read. The dense layers and the output
-// layer follow at each of its steps. Source: Cho et al. 2014, "Learning phrase representations using RNN
+// horizon's row (DataShape::num_ahead, calendar_ahead), which the first network then does not read. The dense layers
+// and the output layer follow at each of its steps. Source: Cho et al. 2014, "Learning phrase representations using RNN
 // encoder-decoder", with known covariates in place of the outputs before.
 #pragma once
 

@@ -97,6 +97,28 @@ TEST_F(WholeModel, ForecastsFromDatesCategoriesAndScalesOfSeries) {
   expect_same_predictions({"data.path=new.csv"});
 }
 
+// After the end of the file, too, whose dates follow by the step.
+TEST_F(WholeModel, ForecastsByTheCalendarOfForecastRows) {
+  whole(train_days({"model.decoder=true"}), {"days.csv"});
+  EXPECT_EQ(load(name("model.safetensors")).data.shape.calendar_ahead.num_phases, 2);
+  write_days("new.csv", 91, 120);
+  expect_same_predictions({"data.path=new.csv"});
+  EXPECT_THAT(predicted(name("model.safetensors"), {"data.path=new.csv"}), HasSubstr("05/04/2026"));
+}
+
+// Such a version recorded no data.calendar_ahead.
+TEST_F(WholeModel, OfAVersionWithoutTheCalendarAheadReadsTheInputsOfItsTraining) {
+  whole(train_days({"model.decoder=true", "data.calendar_ahead=false"}));
+  const std::string before = forged([](Json& entry) {
+    const std::string key = "calendar_ahead: false";
+    auto text = entry["experiment"].get<std::string>();
+    ASSERT_THAT(text, HasSubstr(key));
+    entry["experiment"] = text.replace(text.find(key), key.size(), "#");
+  });
+  EXPECT_EQ(load(before).data.shape.calendar_ahead.num_phases, 0);
+  EXPECT_EQ(predicted(before, {}), predicted(name("kept_run"), {}));
+}
+
 // A file of the same name as the training file is another one on another machine.
 TEST_F(WholeModel, TakesDataThatAreNamedAsNew) {
   whole(train_days());

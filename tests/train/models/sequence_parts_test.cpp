@@ -218,6 +218,58 @@ TEST(Decoder, DoesNotReadWhatIsKnownOfLaterHorizons) {
   EXPECT_FALSE(at::equal(before.select(2, 1), after.select(2, 1)));
 }
 
+// A step has a number, the calendar of two phases ahead by two shifts, and three numbers more.
+DataShape shape_with_calendar() {
+  DataShape shape = forecast_shape();
+  shape.num_ahead = 0;
+  shape.calendar_ahead = {.num_phases = 2, .num_numbers = 4, .places = {{4, 3}, {3, 1}, {4, 1}}};
+  return shape;
+}
+
+TEST(Decoder, ReadsTheCalendarOfTheRowOfItsHorizon) {
+  const at::NoGradGuard no_grad;
+  const DataShape shape = shape_with_calendar();
+  const auto model = initialized_model(with_decoder(), shape);
+  const at::Tensor inputs = seeded_randn({5, 7, 8});
+  const at::Tensor measured = at::cat({inputs.narrow(2, 0, 1), inputs.narrow(2, 5, 3)}, 2);
+  const RecurrentResult encoded = network_of(*model, "recurrent").forward(measured);
+  std::vector<at::Tensor> steps;
+  for (const auto& [step, number] : shape.calendar_ahead.places)
+    steps.push_back(at::cat({encoded.output[-1], inputs[step].narrow(1, number, 2)}, 1));
+  const at::Tensor decoded = network_of(*model, "decoder").forward(at::stack(steps), encoded.state).output;
+  const auto parameters = model->named_parameters();
+  const at::Tensor outputs = at::linear(decoded, parameters["output.weight"], parameters["output.bias"]);
+  const at::Tensor got = model->forward(batch_of(inputs)).view({7, 2, 3});
+  for (int64_t horizon = 0; horizon < 3; ++horizon)
+    EXPECT_TRUE(at::allclose(got.select(2, horizon), outputs[horizon], 1e-6, 1e-6));
+}
+
+TEST(Decoder, ReadsTheCalendarOfNoOtherRow) {
+  const at::NoGradGuard no_grad;
+  const DataShape shape = shape_with_calendar();
+  const auto model = initialized_model(with_decoder(), shape);
+  const at::Tensor inputs = seeded_randn({5, 2, 8});
+  at::Tensor changed = inputs.clone();
+  changed.narrow(2, 1, 4).fill_(NAN);
+  for (const auto& [step, number] : shape.calendar_ahead.places)
+    changed[step].narrow(1, number, 2).copy_(inputs[step].narrow(1, number, 2));
+  EXPECT_TRUE(at::equal(model->forward(batch_of(inputs)), model->forward(batch_of(changed))));
+  changed[3].narrow(1, 1, 2).fill_(9);  // the second horizon
+  const at::Tensor before = model->forward(batch_of(inputs)).view({2, 2, 3});
+  const at::Tensor after = model->forward(batch_of(changed)).view({2, 2, 3});
+  EXPECT_TRUE(at::equal(before.select(2, 0), after.select(2, 0)));
+  EXPECT_FALSE(at::equal(before.select(2, 1), after.select(2, 1)));
+}
+
+TEST(Decoder, AloneReadsTheCalendarAhead) {
+  ModelSettings settings = with_decoder();
+  EXPECT_THAT(misfits(settings, shape_with_calendar()), ::testing::IsEmpty());
+  settings.decoder = false;
+  const auto found = misfits(settings, shape_with_calendar());
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found.front().keys, ElementsAre("data.calendar_ahead", "model.decoder"));
+}
+
 // All that a model can have, on every layer of this processor.
 TEST(Decoder, GivesTheSameByEveryLayer) {
   ModelSettings settings = with_decoder();
