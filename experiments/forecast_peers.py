@@ -31,6 +31,7 @@ the least validation loss. Sides; a name without its end, such as darts, stands 
   rnnlab-value          without these keys
   rnnlab-series         with scale_by: series too, as Darts' Scaler
   rnnlab-decoder        rnnlab-series with model.decoder, which reads what is known of a row at the step of its horizon
+  rnnlab-decoder-window the same with calendar_ahead: false: no step of the decoder reads the phases of its row
   rnnlab-norm           with scale_by: window instead, as the two sides that scale each window
   rnnlab-furthest       without target_as, with scale_by: series and the longest horizon alone. A row has one forecast,
                         that of the window which ends so many rows before it; shorter horizons have it, too
@@ -443,6 +444,8 @@ def sides_of(program):
         "rnnlab-series": lambda task, seed: Rnnlab(task, seed, program, task.keys | {"scale_by": "series"}),
         "rnnlab-decoder": lambda task, seed: Rnnlab(task, seed, program, task.keys | {"scale_by": "series"},
                                                      model={"decoder": True}),
+        "rnnlab-decoder-window": lambda task, seed: Rnnlab(
+            task, seed, program, task.keys | {"scale_by": "series", "calendar_ahead": False}, model={"decoder": True}),
         "rnnlab-furthest": lambda task, seed: Rnnlab(task, seed, program, {"scale_by": "series"}, furthest=True),
         "rnnlab-norm": lambda task, seed: Rnnlab(task, seed, program, task.keys | {"scale_by": "window"}),
     }
