@@ -92,7 +92,7 @@ class Mistakes(unittest.TestCase):
 
     def test_of_the_lists(self):
         self.check("rnnlab: the cell: gates: the gate r is never read", lambda: mgu(gates=["f", "n", "r"]))
-        self.check("rnnlab: the cell: equations: the state c is never assigned", lambda: mgu(states=["h", "c"]))
+        self.check("rnnlab: the cell: states: the state c is never assigned", lambda: mgu(states=["h", "c"]))
         self.check("rnnlab: the cell: biases: got the text 'three', expected two or one",
                    lambda: mgu(biases="three"))
         self.check("rnnlab: the cell: name: got the text '', expected text that is not empty", lambda: mgu(name=""))
